@@ -1,14 +1,13 @@
 import type { Request } from "express";
+import { isWordOfPath } from "../platform/path.ts";
 
 // How metrics and traces name a call: never by its path, which comes from outside or holds ids.
 
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
-/** The words of the platform's paths; anything else there is an id, a name or an address. */
+/** Words of paths that are called without a template, or typed; of all others, the template names the words. */
 const WORDS = new Set(
-  `account actions addon-attachments addons api apps authorizations collaborators config current-status deprovision domains
-  filters incidents log-drains members oauth oauth-grant pipeline-couplings pipelines provision resources teams token users v4
-  vendor`.split(/\s+/),
+  "actions addon-attachments addons apps collaborators config domains log-drains oauth token".split(" "),
 );
 
 /**
@@ -17,7 +16,7 @@ const WORDS = new Set(
  */
 export function endpointOf(method: string, url: URL | string): string {
   const path = (typeof url === "string" ? new URL(url) : url).pathname.replace(/[^/]+/g, (word) =>
-    WORDS.has(word) ? word : ":id",
+    WORDS.has(word) || isWordOfPath(word) ? word : ":id",
   );
   const known = path.replace(/^(\/:id)+(?=\/|$)/, "");
   return known.length < 2 || known.includes(":id/:id") || !METHODS.includes(method)

@@ -42,9 +42,10 @@ export const systemClock = (pauses = 1) => ({
   sleep: (ms: number): Promise<unknown> => sleepMs(ms * pauses),
 });
 
-/** One line per endpoint. To add one that is enabled for you, add a line. */
+/** One line per endpoint. One that the platform has enabled for you is a line of {@link ofYours}. */
 function endpoints(uuid: string, on: ResourceClient) {
   return {
+    ofYours: ofYours(uuid, on),
     addons: {
       own: () => one<Platform.Addon>(on, "GET", path`/addons/${uuid}`),
       list: () => many<Platform.Addon>(on, path`/addons`),
@@ -108,5 +109,15 @@ function endpoints(uuid: string, on: ResourceClient) {
     /** Any call that a person types, with a JSON text as its body; an error status is an answer too. */
     request: async (method: string, typedPath: string, body?: string) =>
       raw(on, { method, path: rawPath(typedPath, on.apiUrl, uuid), ...(body !== undefined && { body }) }),
+  };
+}
+
+/**
+ * Endpoints that the platform has enabled for your add-on alone: one line each, which gives it its type, its token, the
+ * limits of calls and its name in metrics. The sandbox does not play them: test them with nock (docs/test-it.md).
+ */
+function ofYours(_uuid: string, _on: ResourceClient) {
+  return {
+    // scaling: (app: string) => one<{ dynos: number }>(on, "GET", path`/apps/${app}/scaling`),
   };
 }

@@ -8,6 +8,11 @@ export type Path = string & { readonly [encoded]: true };
 const invalid = (reason: string) =>
   new KitError("invalid_path", `Not a path on the platform's API: ${reason}`);
 
+const words = new Set<string>();
+
+/** Whether a segment is a word of a path that was called, such as `log-drains`, and no id or name. */
+export const isWordOfPath = (segment: string): boolean => words.has(segment);
+
 /**
  * Percent-encodes what is put into a path: path`/apps/${app}/log-drains/${drain}`, where the drain may be an address.
  * Refuses segments that are empty, "." or "..", with which an id would choose another endpoint.
@@ -21,6 +26,7 @@ export function path(parts: TemplateStringsArray, ...values: string[]): Path {
     .split("/")
     .find((segment) => ["", ".", ".."].includes(segment));
   if (bad !== undefined) throw invalid(`${parts.join("…")} with the segment "${bad}"`);
+  for (const part of parts) for (const word of part.split("/")) if (word !== "") words.add(word);
   return whole as Path;
 }
 

@@ -3,7 +3,7 @@ import { createPlatformFor, type ResourceApi } from "../../src/platform/api.ts";
 import { Secret } from "../../src/secret.ts";
 import { MEDIA_TYPE, aBench, OTHER, UUID } from "./api-client.ts";
 import { endpointOf } from "../../src/metrics/labels.ts";
-import { rawPath } from "../../src/platform/path.ts";
+import { path, rawPath } from "../../src/platform/path.ts";
 import { clientEndpoints } from "../support/client-endpoints.ts";
 import { opened } from "../support/world.ts";
 import { anHttp } from "./local-server.ts";
@@ -134,15 +134,20 @@ describe("endpointOf: the endpoint label of a call", () => {
     const endpoints = await clientEndpoints();
     expect(endpoints.length).toBeGreaterThan(30);
     for (const endpoint of endpoints) {
-      const [method, path] = endpoint.split(" ") as [string, string];
-      const filled = path.replaceAll(":id", "0123-somebody%2Fs");
+      const [method, template] = endpoint.split(" ") as [string, string];
+      const filled = template.replaceAll(":id", "0123-somebody%2Fs");
       expect(endpointOf(method, new URL(`https://platform.example${filled}`))).toBe(endpoint);
       expect(endpointOf(method, `https://platform.example/below/a/path${filled}?since=1`)).toBe(endpoint);
     }
   });
 
+  it("is that of a template which was called, with no other line of code", () => {
+    const url = `https://platform.example${path`/apps/${"tea"}/sizes-of-kettles/${"small"}`}`;
+    expect(endpointOf("GET", url)).toBe("GET /apps/:id/sizes-of-kettles/:id");
+  });
+
   it.each(["/", "/somebody", "/addons-of/somebody", "/apps/somebody/releases", "/addons/a/b/c/d/e"])(
     "is other for the unknown path %s",
-    (path) => expect(endpointOf("GET", `https://platform.example${path}`)).toBe("other"),
+    (unknown) => expect(endpointOf("GET", `https://platform.example${unknown}`)).toBe("other"),
   );
 });

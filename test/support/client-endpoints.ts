@@ -11,7 +11,7 @@ import { currentStatus, incident, incidents } from "../../src/platform/status.ts
 import { Secret } from "../../src/secret.ts";
 
 /**
- * Every endpoint of the platform that the kit can call, such as `GET /apps/:id`: calls each method and records the
+ * Every documented endpoint of the platform that the kit can call, such as `GET /apps/:id`: calls each method and records the
  * request.
  */
 export async function clientEndpoints(): Promise<string[]> {
@@ -28,7 +28,7 @@ export async function clientEndpoints(): Promise<string[]> {
   const needs = { http, apiUrl: url, mediaType: "application/json" };
   const tokens = { current: () => Promise.resolve(secret), renew: () => Promise.resolve(secret) };
 
-  const { request: _request, ...groups } = createPlatformFor({ ...needs, tokensOf: () => tokens })("KEY");
+  const { request: _request, ofYours: _ofYours, ...groups } = createPlatformFor({ ...needs, tokensOf: () => tokens })("KEY");
   const endpoint = tokenEndpointAt({ http, authUrl: url });
   const feed = { http, statusUrl: url };
   const calls = Object.values(groups)
