@@ -2,7 +2,7 @@ import type { Config } from "./config.ts";
 import type { CustomerPage } from "./people/contract.ts";
 import type { Entries } from "./people/entries.ts";
 import type { Database } from "./database/database.ts";
-import type { JobName, Jobs } from "./jobs/run.ts";
+import type { Jobs, Wake } from "./jobs/run.ts";
 import type { Log } from "./logging/log.ts";
 import type { Scrubber } from "./secret.ts";
 import type { Metrics } from "./metrics/metrics.ts";
@@ -19,7 +19,7 @@ import type { Credentials } from "./credentials/credentials.ts";
 import type { PlatformFor } from "./platform/api.ts";
 import type { Vault } from "./vault/vault.ts";
 import type { Trace } from "./trace/trace.ts";
-import type { StepRunner } from "./work/step.ts";
+import type { ResourceWork } from "./resources/step.ts";
 import type { WorkerPool } from "./work/worker-pool.ts";
 
 /** What a process makes once: the first argument of the functions that do its work. */
@@ -54,15 +54,15 @@ export interface Context {
   /** What calls the token endpoint for grants, and for token pairs, that are due. */
   readonly exchanges: WorkerPool;
   readonly refreshes: WorkerPool;
-  readonly work: StepRunner;
+  readonly work: ResourceWork;
 
   readonly jobs: Jobs;
   /** The names of the vendor's own. */
   readonly yourJobs: readonly string[];
   /** An error was not caught: what is cut off as the process stops counts as failed, since it may be the cause. */
   hasCrashed: boolean;
-  /** Something has fallen due: a job looks for it in `inMs` ms (50 by default), once for all that happens meanwhile. */
-  nudge(job: JobName, inMs?: number): void;
+  /** Has a job look for work that has fallen due: `ctx.wake.runVendorSteps()`. */
+  readonly wake: Wake;
 }
 
 export interface OpenContext extends Context {

@@ -3,7 +3,7 @@ import { closeAll, sharedFor } from "./within.ts";
 import type { Config } from "./config.ts";
 import type { Context, OpenContext, Parts } from "./context.ts";
 import { createOutageWatch, openDatabase } from "./database/database.ts";
-import { createJobs } from "./jobs/run.ts";
+import { createJobs, wakeBy } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { createLog, createSample } from "./logging/log.ts";
 import { createOwnScrubber } from "./secret.ts";
@@ -29,7 +29,8 @@ import { NO_TRACE } from "./trace/trace.ts";
 import { createVault } from "./vault/vault.ts";
 import { createEntries } from "./people/entries.ts";
 import { createLostSales } from "./resources/lost-sales.ts";
-import { createStepRunner } from "./work/runner.ts";
+import { ROTATION_STEPS } from "./extend/rotation.ts";
+import { resourceRunner } from "./resources/steps.ts";
 import { createYourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
 
@@ -51,7 +52,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   checkOffer(ctx.offer);
   const closers: (() => unknown)[] = [];
   ctx.trace = config.otlpEndpoint ? (await import("./trace/open-telemetry.ts")).openTelemetry(ctx) : NO_TRACE;
-  ctx.nudge = (job, inMs = SOON_MS) => ctx.trace.outside(() => ctx.jobs.wake(job, inMs));
+  ctx.wake = wakeBy((job, inMs) => ctx.trace.outside(() => ctx.jobs.wake(job, inMs)));
 
   closers.push(() => ctx.trace.close());
   ctx.metrics = createMetrics();
@@ -120,7 +121,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   const clock = systemClock(ctx.pace.callPauses);
   ctx.platformFor = createPlatformFor({ ...noticing, tokensOf: (uuid) => tokensOf(ctx, uuid) }, clock);
 
-  ctx.work = createStepRunner(ctx);
+  ctx.work = resourceRunner(ctx, ROTATION_STEPS);
   ctx.jobs = createJobs({ jobs: timetable(ctx), beat: (name) => noteBeat(ctx.db, name), log: ctx.log });
   closers.push(
     () => totals.stop(),
@@ -139,8 +140,6 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   });
 }
 
-/** One look after this delay serves all that ends meanwhile. */
-const SOON_MS = 50;
 /** The platform refreshes its feed as often (platform document, "Limits"). */
 const STATUS_FEED_EVERY_MS = 30_000;
 /** Connections to the platform's API at most; further calls wait for one. */

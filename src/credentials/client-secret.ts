@@ -1,5 +1,6 @@
 import { retryWhileUnreachable, type Database } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
+import type { Wake } from "../jobs/run.ts";
 import type { Log } from "../logging/log.ts";
 import type { Scrubber, Secret } from "../secret.ts";
 import type { Failure, TokenAnswer } from "../platform/oauth.ts";
@@ -46,11 +47,11 @@ export interface Needs {
   vault: Vault;
   scrubber: Scrubber;
   log: Log;
-  nudge(job: "refresh-tokens"): void;
+  wake: Pick<Wake, "refreshTokens">;
 }
 
 /** The versions of the client secret, sealed in the database, so that all processes use the same one. */
-export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) {
+export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
   let seen: (ClientSecret & { readAt: number }) | null = null;
   let suspect: { uuid: string; version: number; atMs: number } | null = null;
   let succeededAtMs = -Infinity;
@@ -71,7 +72,7 @@ export function createClientSecrets({ db, vault, scrubber, log, nudge }: Needs) 
 
   async function spread(signal?: AbortSignal): Promise<number> {
     const due = await makeOlderTokensDue(db, signal);
-    if (due > 0) nudge("refresh-tokens");
+    if (due > 0) wake.refreshTokens();
     return due;
   }
 

@@ -41,9 +41,9 @@ export async function endGrant(ctx: Context, row: ClaimedCredential, verdict: Ve
   const about = { ...named(row), reason: whyLost(row) };
   if (mayAsk && isFirst) {
     ctx.log.warn(about, "A grant ended without tokens; the service asks the platform for another one");
-    ctx.nudge("recover-grants", askInSeconds * 1_000);
+    ctx.wake.recoverGrants(askInSeconds * 1_000);
   } else ctx.log.error({ alarm: "grant_lost", ...about }, "A grant ended without tokens");
-  ctx.nudge("fail-stranded");
+  ctx.wake.failStranded();
 }
 
 /** Why the platform gives no grant. */
@@ -121,7 +121,7 @@ export function createRecovery(ctx: Context): Omit<Job, "name"> {
   function gaveUp(lost: readonly LostGrant[], error: Pick<GrantRefused, "id" | "message">): void {
     for (const { uuid, requestId, reason } of lost)
       log.error({ alarm: "grant_lost", uuid, requestId, reason, error }, "A lost grant cannot be had again");
-    ctx.nudge("fail-stranded");
+    ctx.wake.failStranded();
   }
 
   async function ask({ uuid, requestId, reason }: LostGrant): Promise<void> {
@@ -131,7 +131,7 @@ export function createRecovery(ctx: Context): Omit<Job, "name"> {
     if (result === "stored") {
       closedInRow = 0;
       log.info(about, "A lost grant was recovered: the platform gave another one, which is exchanged now");
-      return ctx.nudge("exchange-grants");
+      return ctx.wake.exchangeGrants();
     }
     const { id, message, isOfAll, isPassing } = result;
     if (isPassing)

@@ -181,12 +181,12 @@ function heed({ credentials: { breaker } }: Context, result: CallResult, sentMs:
 function noteStored(ctx: Context, row: ClaimedCredential, refreshInSeconds: number): void {
   if (row.state === "grant_pending") {
     ctx.log.info(named(row), "Grant exchanged, tokens sealed");
-    ctx.nudge("run-steps");
-    ctx.nudge("run-vendor-steps");
-    ctx.nudge("find-late-steps", AFTER_TOKENS_MS);
+    ctx.wake.runSteps();
+    ctx.wake.runVendorSteps();
+    ctx.wake.findLateSteps(AFTER_TOKENS_MS);
   }
   // Tokens live for hours. A sandbox may give them a life of seconds, which would end before the next sweep.
-  if (refreshInSeconds < 60) ctx.nudge("refresh-tokens", refreshInSeconds * 1_000);
+  if (refreshInSeconds < 60) ctx.wake.refreshTokens(refreshInSeconds * 1_000);
 }
 
 /** What needs a person is an alarm: a refresh called malformed, or refused for good. Other trouble passes. */

@@ -141,6 +141,9 @@ export type Stored<Model> = {
       : Model[Member];
 };
 
+/** A model of which some members have narrower types than the schema can say. */
+export type Typed<Model, Narrower> = Omit<Model, keyof Narrower> & Narrower;
+
 /** Some columns of a table, to be selected from its alias under their members' names. */
 export type ColumnList<Row> = string & { readonly row?: Row };
 

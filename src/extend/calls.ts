@@ -4,8 +4,8 @@ import { isAlive } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
 import { redact, type Secret } from "../secret.ts";
 import { untilCut } from "../within.ts";
-import { HOLD_EVERY_MS } from "../work/step.ts";
-import { secretsOf, timed } from "../work/vendor-steps.ts";
+import { secretsOf, timed } from "../resources/vendor-steps.ts";
+import { HOLD_EVERY_MS } from "../work/lease.ts";
 
 /**
  * Runs an action of the vendor's on one resource, times it as `name`, and answers its sentence. It is given up after

@@ -5,8 +5,10 @@ import type { YourMetric } from "../metrics/metrics.ts";
 import type { CustomerAction } from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
 import type { Json } from "../values.ts";
-import type { Done, NotYet, Offer, VendorResource } from "../resources/contract.ts";
+import type { NotYet, Offer, Rotated, VendorResource } from "../resources/contract.ts";
 import type { ResourceState } from "../resources/states.ts";
+
+export type { Rotated } from "../resources/contract.ts";
 
 /** What `createYourService` may return beside the functions of `YourService`: see docs/extend-it.md. */
 export interface Extensions<Sold extends Offer = Offer> {
@@ -69,11 +71,6 @@ export interface Rotation<Sold extends Offer = Offer> {
   overlapMinutes?: number;
   /** Rotates each resource when its credentials are this old; unless given, only on request. */
   everyDays?: number;
-}
-
-export interface Rotated<Sold extends Offer = Offer> extends Pick<Done<Sold>, "config"> {
-  /** Names the old credentials and never contains them: stored as it is, at most 2,000 characters of JSON. */
-  retires: Json;
 }
 
 /** Each run is in the audit trail. */

@@ -5,8 +5,9 @@ import { retryWhileUnreachable } from "../database/database.ts";
 import { messageOf, storable } from "../errors.ts";
 import { LeaseLost, orNullAfter, untilCut } from "../within.ts";
 import { ALARM_AFTER_ATTEMPTS } from "../work/queue.ts";
-import { HOLD_EVERY_MS, LONGEST_STEP_MS } from "../work/step.ts";
-import { timed } from "../work/vendor-steps.ts";
+import { HOLD_EVERY_MS } from "../work/lease.ts";
+import { LONGEST_STEP_MS } from "../work/runner.ts";
+import { timed } from "../resources/vendor-steps.ts";
 import type { YourJob } from "./contract.ts";
 import {
   claimJobs,

@@ -5,7 +5,7 @@ import { KitError } from "../errors.ts";
 import { changeConfig, lockedResource } from "../resources/store.ts";
 import { readUuid } from "../values.ts";
 import { askRotation } from "./rotation.ts";
-import { checkVar } from "../work/vendor-results.ts";
+import { checkVar } from "../resources/vendor-results.ts";
 import type { Kit, KitDatabase } from "./contract.ts";
 import { announceConfig, findForYou, listAfter } from "./store.ts";
 
@@ -71,7 +71,7 @@ const notProvisioned = (uuid: string, lacks: string) =>
   new KitError("not_provisioned", `Resource ${uuid} is not provisioned: it has no ${lacks}.`);
 
 async function setConfigVars(
-  { db, vault, offer, trace, nudge }: Context,
+  { db, vault, offer, trace, wake }: Context,
   uuid: string,
   vars: Readonly<Record<string, string | null>>,
 ): Promise<void> {
@@ -82,8 +82,8 @@ async function setConfigVars(
       const resource = await lockedResource(tx, uuid);
       if (resource?.state !== "provisioned") throw notProvisioned(uuid, "config vars to change");
       await changeConfig(tx, vault, resource, changes);
-      await announceConfig(tx, uuid, Object.keys(vars), trace.current());
+      await announceConfig(tx, { uuid, names: Object.keys(vars), traceparent: trace.current() });
     }),
   );
-  nudge("run-steps", 0);
+  wake.runSteps(0);
 }

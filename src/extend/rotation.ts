@@ -2,7 +2,14 @@ import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
 import { isDatabaseUnreachable, isHeldUp, retryWhileUnreachable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
+import type { Answer } from "../resources/answers.ts";
+import { announce } from "../resources/announce.ts";
+import { isAnnouncing, type Step } from "../resources/step.ts";
+import { settleRetired } from "../resources/step-store.ts";
+import type { RotationKind } from "../resources/steps.ts";
 import { lockedResource } from "../resources/store.ts";
+import { callVendor, untilDone } from "../resources/vendor-steps.ts";
+import type { Run } from "../work/runner.ts";
 import type { Rotation } from "./contract.ts";
 import { findOldCredentials, writeRotation, type Asked, type Asker } from "./store.ts";
 
@@ -17,6 +24,19 @@ export function rotationOf({ vendor }: Pick<Context, "vendor">): Rotation {
   return vendor.rotation;
 }
 
+/** The two kinds of steps of a rotation. */
+export const ROTATION_STEPS: Readonly<Record<RotationKind, Run<Step, Answer>>> = {
+  rotate: (ctx, step, signal) =>
+    isAnnouncing(step)
+      ? announce(ctx, step)
+      : callVendor(ctx, step, signal, (resource) => rotationOf(ctx).rotate(resource)),
+  async retire(ctx, step, signal) {
+    const { retires = null } = step.detail;
+    await untilDone(ctx, step, signal, (resource) => rotationOf(ctx).retire(resource, retires));
+    await settleRetired(ctx.db, step);
+  },
+};
+
 /** Asks for new credentials of one resource, which are made soon; unless it is "asked", nothing is. */
 export async function askRotation(ctx: Context, uuid: string, by: Asker): Promise<Asked | "not_provisioned"> {
   rotationOf(ctx);
@@ -28,7 +48,7 @@ export async function askRotation(ctx: Context, uuid: string, by: Asker): Promis
       return writeRotation(tx, wish);
     }),
   );
-  if (result === "asked") ctx.nudge("run-rotations");
+  if (result === "asked") ctx.wake.runRotations();
   return result;
 }
 

@@ -3,21 +3,44 @@ import { endsByItself } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 
 /** The background jobs, as the heartbeats, the metrics and the log name them. */
-export type JobName =
-  | "exchange-grants"
-  | "recover-grants"
-  | "refresh-tokens"
-  | "run-steps"
-  | "run-vendor-steps"
-  | "run-your-jobs"
-  | "run-rotations"
-  | "plan-rotations"
-  | "find-late-steps"
-  | "look-at-apps"
-  | "fail-stranded"
-  | "spread-secret"
-  | "reopen-quarantined"
-  | "prune-sessions";
+export const JOB_NAMES = [
+  "exchange-grants",
+  "recover-grants",
+  "refresh-tokens",
+  "run-steps",
+  "run-vendor-steps",
+  "run-your-jobs",
+  "run-rotations",
+  "plan-rotations",
+  "find-late-steps",
+  "look-at-apps",
+  "fail-stranded",
+  "spread-secret",
+  "reopen-quarantined",
+  "prune-sessions",
+] as const;
+export type JobName = (typeof JOB_NAMES)[number];
+
+type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Name;
+
+/**
+ * Has a job look for work soon, once for all that falls due meanwhile: a function for each job, as `runVendorSteps` for
+ * `run-vendor-steps`. In `inMs` ms, 50 unless given.
+ */
+export type Wake = Readonly<Record<CamelCase<JobName>, (inMs?: number) => void>>;
+
+export function wakeBy(wake: (job: JobName, inMs: number) => void): Wake {
+  const functions = JOB_NAMES.map((job) => {
+    const name = job.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+    return [name, (inMs = SOON_MS) => wake(job, inMs)];
+  });
+  return Object.fromEntries(functions) as Wake;
+}
+
+/** One look after this delay serves all that ends meanwhile. */
+const SOON_MS = 50;
 
 /** It finds its work by state, so a superfluous run does no harm. */
 export interface Job {

@@ -7,16 +7,16 @@ import { prunePeopleAndCustomers } from "../people/store.ts";
 import { createYourJobs } from "../extend/jobs.ts";
 import { failStranded } from "../resources/end-store.ts";
 import { planRotations } from "../extend/rotation.ts";
-import { lookAgain } from "../work/platform-steps.ts";
-import { findLateSteps } from "../work/runner.ts";
-import type { Lane } from "../work/step.ts";
+import { findLateSteps } from "../resources/late-steps.ts";
+import { lookAgain } from "../resources/looks.ts";
+import type { LaneName } from "../resources/step.ts";
 import type { Job, JobName } from "./run.ts";
 
 /** Each looks for its work by state at every tick of `SWEEP_CRON`, so whatever a crash left behind is found. */
 export function timetable(ctx: Context): Job[] {
   const { exchanges, refreshes, credentials, work } = ctx;
   const yours = createYourJobs(ctx, ctx.vendor.jobs ?? []);
-  const ofLane = (lane: Lane): Omit<Job, "name"> => ({
+  const ofLane = (lane: LaneName): Omit<Job, "name"> => ({
     run: (signal) => work.runDue(lane, signal),
     settled: work.settled,
     nextInSeconds: () => work.nextInSeconds(lane),

@@ -16,15 +16,15 @@ import { findSuspicion, takeSuspicion, writePlan } from "./suspicion-store.ts";
 // Differences between the platform's ledger and ours, noticed as they happen. None of them ends a resource: an operator
 // does, after a comparison (operator/reconcile/).
 
-type Needs = Pick<Context, "db" | "log" | "nudge">;
+type Needs = Pick<Context, "db" | "log" | "wake">;
 
 /**
  * Something hints that the platform no longer has an add-on: it is asked soon, and believed after several answers
- * (work/platform-steps.ts). Never rejects.
+ * (resources/looks.ts). Never rejects.
  */
 export async function doubt(ctx: Needs, uuid: string): Promise<void> {
   try {
-    if (await writeDoubt(ctx.db, uuid)) ctx.nudge("run-steps");
+    if (await writeDoubt(ctx.db, uuid)) ctx.wake.runSteps();
   } catch (error) {
     ctx.log.warn({ uuid, error }, "Whether the platform still has an add-on is asked at the next daily look");
   }
@@ -52,12 +52,12 @@ export function noticingHttp(ctx: Needs, { send, close }: Http): Http {
 
 /** The platform does not have the add-on. Its state stays as it is, its refreshes pause. */
 export async function noteGone(
-  ctx: Pick<Context, "db" | "log" | "nudge" | "pace">,
+  ctx: Pick<Context, "db" | "log" | "wake" | "pace">,
   uuid: string,
 ): Promise<void> {
   if (!(await writeGone(ctx.db, uuid))) return;
   ctx.log.warn({ uuid }, "The platform no longer has an add-on of ours; its refreshes pause");
-  ctx.nudge("look-at-apps", ctx.pace.gatherMs);
+  ctx.wake.lookAtApps(ctx.pace.gatherMs);
 }
 
 /** The platform has the add-on on this plan, which it names as `service:plan`. */
@@ -71,13 +71,13 @@ export async function noteThere({ db, log }: Pick<Context, "db" | "log">, uuid: 
 
 /** A plan change or a deprovision came for a uuid that was never provisioned here. Never rejects. */
 export async function noteUnknown(
-  ctx: Pick<Context, "db" | "log" | "nudge" | "pace">,
+  ctx: Pick<Context, "db" | "log" | "wake" | "pace">,
   unknown: Unknown,
 ): Promise<void> {
   ctx.log.warn(unknown, "The platform asked about a resource that was never provisioned here");
   try {
     await retryWhileUnreachable(() => writeUnknown(ctx.db, unknown), { upToMs: 2_000 });
-    ctx.nudge("look-at-apps", ctx.pace.gatherMs);
+    ctx.wake.lookAtApps(ctx.pace.gatherMs);
   } catch (error) {
     // Otherwise nothing is left of it.
     const { uuid, requestId } = unknown;

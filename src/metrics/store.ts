@@ -4,16 +4,16 @@ import { oneRow, type Queryable } from "../database/database.ts";
 import { statement } from "../database/statement.ts";
 import { marksOf, whereGone } from "../ledgers/store.ts";
 import { whereHeld } from "../processes/history-store.ts";
-import { HAS_FAILED, whereNext, UNANSWERED } from "../work/queue.ts";
+import { HAS_FAILED } from "../work/queue.ts";
 import {
   whereAnnouncing,
   functionOf,
   IS_OF_YOU,
   whereIn,
-  LEASE,
+  whereNext,
   YOUR_KINDS,
-  type Lane,
-} from "../work/step.ts";
+  type LaneName,
+} from "../resources/step.ts";
 import type { Sample } from "./metrics.ts";
 
 const MINUTE = 60;
@@ -44,7 +44,7 @@ const queue = (name: string, table: string, condition: string, isWaiting = "true
    WHERE ${isWaiting}`;
 
 // Of each lane some rows are read: rotations of all resources may take hours, and hide nothing else.
-const stepsDue = (lane: Lane) => `(SELECT due_at, uuid, id, kind, detail, created_at FROM steps
+const stepsDue = (lane: LaneName) => `(SELECT due_at, uuid, id, kind, detail, created_at FROM steps
      WHERE due_at <= now() AND ${whereIn(lane)}
        -- A step that a process is working on is not late.
        AND (leased_until IS NULL OR leased_until <= now())
@@ -64,9 +64,8 @@ const QUEUES = [
 ].join("\nUNION ALL\n");
 
 const named = YOUR_KINDS.map((kind) => `('${kind}', '${functionOf(kind)}')`).join();
-// The work of the vendor's functions that was called: steps that are under way or whose last call failed, and provisions
-// that have no step yet. What waits for its turn says nothing of a function. Of each kind some are read, so that one does
-// not hide another.
+// The work of the vendor's functions that was called: steps that are under way or whose last call failed. What waits for
+// its turn says nothing of a function. Of each kind some are read, so that one does not hide another.
 const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE under_way) AS under_way, count(*) FILTER (WHERE failed) AS failing,
      greatest(extract(epoch FROM now() - min(since)), 0) AS age
    FROM (VALUES ${named}) named(kind, function) LEFT JOIN LATERAL (
@@ -76,8 +75,6 @@ const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE under_way) AS under_w
          WHEN ${HAS_FAILED} OR (leased_until > now() AND attempts > 0) THEN due_at END AS since
      FROM (SELECT * FROM steps s WHERE s.kind = named.kind AND (leased_until IS NOT NULL OR last_error IS NOT NULL) AND ${IS_OF_YOU} AND NOT ${whereAnnouncing("s")}
        ORDER BY due_at LIMIT ${MOST_ROWS_WAITING}) called
-     UNION ALL SELECT created_at > now() - ${LEASE}, false, created_at
-       FROM (${UNANSWERED} LIMIT 1000) unanswered WHERE named.kind = 'provision'
    ) work ON true GROUP BY function`;
 
 const SHARE = `least(100, 100.0 * ${MOST_SAMPLE_PAGES} * current_setting('block_size')::int / greatest(pg_relation_size('credentials'), 1))`;

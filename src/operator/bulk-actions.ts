@@ -5,12 +5,12 @@ import { forEachResource, type How, type Report, type Which } from "./work-throu
 import { refuseWhileHeld } from "../processes/history.ts";
 import { Refusal } from "../errors.ts";
 import { failLocked, lockWithCredential } from "../resources/end-store.ts";
-import { expireProvision, endStep } from "../work/queue.ts";
-import { nudgeLanes } from "../work/runner.ts";
-import { isOfPlanChange, type Step } from "../work/step.ts";
-import { settleStep } from "../work/store.ts";
+import { expireProvision } from "../resources/late-steps.ts";
+import { isOfPlanChange, type Step } from "../resources/step.ts";
+import { settleStep } from "../resources/step-store.ts";
+import { wakeAll } from "../resources/steps.ts";
+import { endStep } from "../work/queue.ts";
 import { resourcesToTake, takeSteps, type Hand } from "./store.ts";
-import { writeStepOf } from "../work/vendor-steps.ts";
 
 /** What an operator does to one resource, to several, or to all: a command `kit [GROUP] VERB`, and two pages. */
 export interface BulkAction {
@@ -133,7 +133,7 @@ function onSteps(hand: Hand, none: string, work = ({ db }: Context, asked: Asked
       },
       how,
     );
-    nudgeLanes(ctx);
+    wakeAll(ctx);
     return report;
   };
 }
@@ -148,7 +148,6 @@ const GIVEN_UP = new Refusal("An operator gave it up.", { id: "given_up" });
  */
 export async function giveUp(ctx: Context, asked: Asked): Promise<Step[]> {
   const { uuid } = asked;
-  await writeStepOf(ctx, uuid);
   const steps = await ctx.db.transaction(async (tx) => {
     await lockWithCredential(tx, uuid);
     const taken = await takeSteps(tx, asked);

@@ -2,7 +2,7 @@ import type { Context } from "../context.ts";
 import { tokensOf } from "../credentials/token-source.ts";
 import { isJsonObject, parsedJson } from "../values.ts";
 import { HIDDEN, redact } from "../secret.ts";
-import { findApps } from "../work/platform-steps.ts";
+import { findApps } from "../resources/looks.ts";
 
 export type AppsReport = Awaited<ReturnType<typeof appsOf>>;
 

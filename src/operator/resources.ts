@@ -7,6 +7,7 @@ import { forgetFindings, forgetUnknown, type MarkKind } from "../ledgers/store.t
 import { isAlive, RESOURCE_STATES } from "../resources/states.ts";
 import { readUuid, isJsonObject, parsedJson } from "../values.ts";
 import { UnknownResource, UsedWrongly } from "./errors.ts";
+import { wakeBy } from "../jobs/run.ts";
 import { actionsBefore } from "./audit.ts";
 import { isWrittenBy, readRecords, type RecordRow } from "./records-store.ts";
 import { LIST_SIZE, listedUuids } from "./store.ts";
@@ -161,7 +162,7 @@ export async function eraseResource(db: Database, uuid: string): Promise<{ erase
   }
   const log = createLog("silent", createScrubber(""));
   try {
-    await deprovision({ db, log, pace: PACE, trace: NO_TRACE, nudge: () => undefined }, uuid);
+    await deprovision({ db, log, pace: PACE, trace: NO_TRACE, wake: wakeBy(() => undefined) }, uuid);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const { event, lostSale } = await db.prisma();

@@ -5,18 +5,19 @@ import { IS_RECOVERABLE } from "../credentials/lost-store.ts";
 import { GRANT_SECONDS } from "../credentials/states.ts";
 import { whereGone } from "../ledgers/store.ts";
 import type { ResourceState } from "../resources/states.ts";
+import { ALARM_AFTER_ATTEMPTS, HAS_FAILED, IS_LATE, STEP_COLUMNS, type StepRow } from "../work/queue.ts";
+import { NOTICED } from "../work/lease.ts";
 import {
-  ALARM_AFTER_ATTEMPTS,
-  HAS_FAILED,
-  IS_LATE,
-  STEP_COLUMNS,
-  stepsOf,
-  UNANSWERED,
+  IS_OF_YOU,
+  stepOf,
+  whereAnnouncing,
   whereBeside,
   whereTurn,
-  type StepRow,
-} from "../work/queue.ts";
-import { IS_OF_YOU, NOTICED, whereAnnouncing, YOUR_KINDS, type Step, type StepKind } from "../work/step.ts";
+  YOUR_KINDS,
+  type Step,
+  type StepKind,
+} from "../resources/step.ts";
+import { RESOURCE_COLUMNS, type ResourceRow } from "../resources/rows.ts";
 import { MOST_COUNTED } from "./wording.ts";
 
 // What operators' actions read of many resources, and the little that they write besides what the rooms themselves do.
@@ -190,8 +191,6 @@ const trouble = statement<object, Trouble>("trouble_of_functions").sql(
      FROM (SELECT * FROM steps s WHERE s.kind = named.kind AND (leased_until IS NOT NULL OR last_error IS NOT NULL)
        AND NOT ${whereAnnouncing("s")} ORDER BY due_at LIMIT ${MOST_COUNTED}) s JOIN resources r USING (uuid)
      WHERE ${HAS_FAILED} OR (s.leased_until > now() AND s.attempts > 0)
-     UNION ALL SELECT u.uuid, r.plan, NULL, false, u.created_at
-       FROM (${UNANSWERED} LIMIT 1000) u JOIN resources r USING (uuid) WHERE named.kind = 'provision'
    ) work WHERE failed OR since < now() - ${SLOW} GROUP BY kind, failed ORDER BY kind, failed DESC`,
 );
 
@@ -227,7 +226,7 @@ const hand = (
   event: string,
   { set, where, inTrouble = "true" }: Record<"set" | "where", string> & { inTrouble?: string },
 ) => ({
-  take: statement<{ uuid: string; isNamed: boolean }, StepRow>(`take_${event}`).sql(
+  take: statement<{ uuid: string; isNamed: boolean }, StepRow & ResourceRow>(`take_${event}`).sql(
     `WITH picked AS (
      SELECT s.id, s.leased_until FROM steps s
      WHERE s.uuid = :uuid AND ${IS_OF_YOU} AND ${where}
@@ -236,7 +235,7 @@ const hand = (
      FOR UPDATE
    ), taken AS (
      UPDATE steps s SET ${set} FROM picked p, resources r
-     WHERE s.id = p.id AND r.uuid = s.uuid RETURNING ${STEP_COLUMNS}
+     WHERE s.id = p.id AND r.uuid = s.uuid RETURNING ${STEP_COLUMNS}, ${RESOURCE_COLUMNS}
    ), behind AS (
      -- The process whose lease was taken away notices that at its next extension. Until then the steps behind wait, so
      -- that no other call is made for its resource.
@@ -244,7 +243,7 @@ const hand = (
      WHERE s.uuid = :uuid AND s.id > p.id AND p.leased_until > now() AND NOT ${whereBeside("s")} AND s.due_at IS NOT NULL
        AND (s.leased_until IS NULL OR s.leased_until <= now()) AND s.id NOT IN (SELECT id FROM picked)
    ), noted AS (
-     INSERT INTO events (uuid, type, detail) SELECT uuid, '${event}', jsonb_build_object('step', kind) FROM taken
+     INSERT INTO events (uuid, type, detail) SELECT :uuid::uuid, '${event}', jsonb_build_object('step', kind) FROM taken
    )
    SELECT * FROM taken`,
   ),
@@ -279,7 +278,7 @@ export type Hand = keyof typeof HANDS;
 export const takeSteps = async (
   db: Queryable,
   { hand, ...which }: { uuid: string; hand: Hand; isNamed: boolean },
-): Promise<Step[]> => stepsOf(await db.query(HANDS[hand].take, which));
+): Promise<Step[]> => (await db.query(HANDS[hand].take, which)).map(stepOf);
 
 /** The resources that have steps in trouble which `takeSteps` would take. */
 export const resourcesToTake = async (db: Database, hand: Hand): Promise<string[]> =>

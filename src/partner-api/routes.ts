@@ -41,7 +41,7 @@ export function partnerApi(ctx: Context, { guard, untilReady, callers }: Needs):
         });
       // From then on the grant can be exchanged (the job runs credentials/pools.ts).
       if (answer.status < 300)
-        response.on("finish", () => ctx.nudge("exchange-grants", ctx.pace.exchangeAfterMs));
+        response.on("finish", () => ctx.wake.exchangeGrants(ctx.pace.exchangeAfterMs));
       send(response, answer);
     })
     .all(methodNotAllowed("POST"));

@@ -8,10 +8,10 @@ import {
   noteUnchanged,
   openStepsOf,
   writeChange,
-  writeProvisionStep,
   type PlanChange,
-} from "../work/queue.ts";
-import { FIRST_LEASE, newStep, type Step } from "../work/step.ts";
+} from "./plan-store.ts";
+import { FIRST_LEASE } from "../work/step.ts";
+import { newStep, type Step } from "./step.ts";
 import { orNullAfter } from "../within.ts";
 import {
   answerInTime,
@@ -49,7 +49,7 @@ export async function changePlan(
       const begun = await persist(() => ctx.db.transaction((tx) => begin(ctx, tx, wish, isLate)));
       return begun && "kind" in begun ? resultOrAccepted(ctx, begun, plan, persist) : begun;
     }, receivedAtMs + ctx.pace.vendorMs);
-    if (answer?.status === 202) ctx.nudge("run-vendor-steps");
+    if (answer?.status === 202) ctx.wake.runVendorSteps();
     if (answer) return answer;
   }
 }
@@ -85,8 +85,6 @@ async function begin(ctx: Context, tx: Queryable, wish: PlanChange, isLate: bool
     await writeChange(tx, wish, "claimed");
     return step;
   }
-  // A change that is queued behind a provision needs a step to wait for.
-  if (resource.answerStatus === null) await writeProvisionStep(tx, uuid);
   await writeChange(tx, wish, "queued");
   return queued;
 }

@@ -1,6 +1,7 @@
 import type { Offer } from "../offer.ts";
 import type { ResourceApi } from "../platform/api.ts";
 import type { Secret } from "../secret.ts";
+import type { Json } from "../values.ts";
 
 export type { Offer, Plan } from "../offer.ts";
 
@@ -87,4 +88,10 @@ export type Outcome<Sold extends Offer = Offer> = Done<Sold> | Later;
 export interface NotYet extends Later {
   /** Seconds until the next call; 30 unless given. Less than 1 counts as 1, and more than 3,600 as 3,600. */
   againInSeconds?: number;
+}
+
+/** Of a rotation: the new credentials. */
+export interface Rotated<Sold extends Offer = Offer> extends Pick<Done<Sold>, "config"> {
+  /** Names the old credentials and never contains them: stored as it is, at most 2,000 characters of JSON. */
+  retires: Json;
 }

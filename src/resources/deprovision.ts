@@ -10,7 +10,7 @@ import { findResource } from "./store.ts";
  * it, and makes nothing that would never be taken down.
  */
 export async function deprovision(
-  ctx: Pick<Context, "db" | "log" | "pace" | "trace" | "nudge">,
+  ctx: Pick<Context, "db" | "log" | "pace" | "trace" | "wake">,
   uuid: string,
   requestId: string | null = null,
   receivedAtMs = performance.now(),
@@ -28,5 +28,5 @@ export async function deprovision(
     throw !resource || wasNeverProvisioned(resource) ? notFound() : deprovisioned();
   }
   ctx.log.info({ uuid, requestId }, "Deprovisioned: a tombstone stays, every secret is erased");
-  ctx.nudge("run-vendor-steps");
+  ctx.wake.runVendorSteps();
 }

@@ -1,20 +1,18 @@
-import { isHeldUp, statement, type Database, type Queryable } from "../database/database.ts";
+import { anyRow, isHeldUp, type Database, type Queryable } from "../database/database.ts";
+import { statement } from "../database/statement.ts";
 import type { Log } from "../logging/log.ts";
 import { whereBroughtBack } from "../processes/history-store.ts";
 import type { Vault } from "../vault/vault.ts";
-import { IS_OF_YOU, LEASE, NOTICED } from "../work/step.ts";
+import { NOTICED } from "../work/lease.ts";
 import { sealAnswer } from "./answers.ts";
 import { whereCan } from "./states.ts";
+import { IS_OF_YOU } from "./step.ts";
 import { lockedResource } from "./store.ts";
 
-// The statements that end a resource. Each end is one statement: the row's
-// state, every secret, the credential (its lease number rises, so that a call under way stores nothing), the steps, and
-// a clean-up, which begins only when running calls of the vendor's functions have noticed: it inherits the latest
-// `leased_until` of their steps, of a report that still waits for such a call, or of a provision without a step.
+// The statements that end a resource.
 
-const lockCredential = statement(
-  "lock_credential_row",
-  `SELECT 1 FROM credentials WHERE uuid = $1 FOR UPDATE`,
+const lockCredential = statement<{ uuid: string }>("lock_credential_row").sql(
+  `SELECT 1 FROM credentials WHERE uuid = :uuid FOR UPDATE`,
 );
 
 /**
@@ -25,21 +23,28 @@ const lockCredential = statement(
  */
 export async function lockWithCredential(tx: Queryable, uuid: string): Promise<boolean> {
   const resource = await lockedResource(tx, uuid);
-  if (resource) await tx.query(lockCredential, [uuid]);
+  if (resource) await tx.query(lockCredential, { uuid });
   return resource !== null;
 }
 
-// $2, $3: the request and the trace that end it, if any. A clean-up that existed already keeps its key.
-const ending = (
-  name: string,
+/** What ends a resource: the request and its trace, if one does. */
+type End = { uuid: string } & Record<"requestId" | "traceparent", string | null>;
+
+/**
+ * SQL: ends a resource, in one statement.
+ *
+ *   resources    the new state; every secret is erased
+ *   credentials  every secret is erased; the lease number rises, so that a call under way stores nothing
+ *   steps        all are deleted, and a clean-up is written
+ *   events       what ended it
+ */
+const ending = <Sets extends string, Where extends string>(
   event: string,
-  { sets, where, credential }: Record<"sets" | "where" | "credential", string>,
+  { sets, where, credential }: { sets: Sets; where: Where; credential: string },
 ) =>
-  statement(
-    name,
-    `WITH gone AS (
+  `WITH gone AS (
      UPDATE resources r SET ${sets}, sealed_config = NULL, sealed_log_input_url = NULL, sealed_log_drain_token = NULL, updated_at = now()
-     WHERE uuid = $1 AND ${where} RETURNING uuid
+     WHERE uuid = :uuid AND ${where} RETURNING uuid
    ), erased AS (
      UPDATE credentials c SET sealed_grant_code = NULL, sealed_access_token = NULL, sealed_refresh_token = NULL,
        due_at = NULL, expires_at = NULL, grant_deadline = NULL,
@@ -48,23 +53,25 @@ const ending = (
    ), cancelled AS (
      DELETE FROM steps s USING gone WHERE s.uuid = gone.uuid RETURNING s.kind, s.key, s.leased_until, s.attempts
    ), running AS (
+     -- Calls of the vendor's functions, and a report that still waits for one.
      SELECT s.leased_until AS until FROM cancelled s
        WHERE ${IS_OF_YOU} OR (s.kind = 'report_failure' AND s.attempts = 0)
-     UNION ALL SELECT greatest(created_at + ${LEASE}, ${NOTICED}) FROM resources
-       WHERE uuid = $1 AND state = 'provisioning' AND answer_status IS NULL
      UNION ALL SELECT ${NOTICED} FROM events
-       WHERE uuid = $1 AND type = 'customer_action' AND detail->>'state' = 'running' AND at > now() - interval '1 minute'
+       WHERE uuid = :uuid AND type = 'customer_action' AND detail->>'state' = 'running' AND at > now() - interval '1 minute'
      UNION ALL SELECT ${NOTICED} FROM operator_actions
-       WHERE uuid = $1 AND state = 'running' AND action ~ '^(your-|kit action )' AND seen_at > now() - interval '1 minute'
+       WHERE uuid = :uuid AND state = 'running' AND action ~ '^(your-|kit action )' AND seen_at > now() - interval '1 minute'
    ), noticed AS (
+     -- The clean-up begins only when they have noticed that the resource ended.
      SELECT greatest(max(until), ${NOTICED}) AS at FROM running WHERE until IS NOT NULL HAVING count(*) > 0
    ), cleaning AS (
      INSERT INTO steps (uuid, kind, key, due_at, leased_until, request_id, traceparent)
-     SELECT uuid, 'clean_up', coalesce((SELECT key FROM cancelled WHERE kind = 'clean_up' LIMIT 1), gen_random_uuid()),
-       coalesce((SELECT at FROM noticed), now()), (SELECT at FROM noticed), $2, coalesce($3, (SELECT c.traceparent FROM credentials c WHERE c.uuid = gone.uuid)) FROM gone
+     SELECT uuid, 'clean_up',
+       -- A clean-up that existed already keeps its key.
+       coalesce((SELECT key FROM cancelled WHERE kind = 'clean_up' LIMIT 1), gen_random_uuid()),
+       coalesce((SELECT at FROM noticed), now()), (SELECT at FROM noticed),
+       :requestId, coalesce(:traceparent, (SELECT c.traceparent FROM credentials c WHERE c.uuid = gone.uuid)) FROM gone
    )
-   INSERT INTO events (uuid, type) SELECT uuid, '${event}' FROM gone RETURNING uuid`,
-  );
+   INSERT INTO events (uuid, type) SELECT uuid, '${event}' FROM gone RETURNING uuid` as const;
 
 // Where the outcome is unknown a process may still hold the tokens, and store them once it thaws or has its database. A
 // code that cannot be decrypted is dead after its five minutes, whatever key comes back. A lost grant that is due is asked
@@ -74,26 +81,31 @@ const IS_STRANDED = `(c.state = 'grant_lost' AND c.due_at IS NULL
   OR c.state = 'quarantined' AND c.generation = 0
     AND c.grant_deadline <= now() - CASE WHEN c.outcome_unknown THEN interval '2 minutes' ELSE interval '0' END)`;
 
-const leaveTombstone = ending("deprovision", "deprovisioned", {
-  sets: `state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL, sealed_answer = NULL,
+const leaveTombstone = statement<End, { uuid: string }>("deprovision").sql(
+  ending("deprovisioned", {
+    sets: `state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL, sealed_answer = NULL,
        app_id = NULL, app_name = NULL`,
-  where: whereCan("deprovision"),
-  credential: `state = 'erased', reason = NULL, last_error = NULL`,
-});
+    where: whereCan("deprovision"),
+    credential: `state = 'erased', reason = NULL, last_error = NULL`,
+  }),
+);
 
-const fail = ending("fail_locally", "failed", {
-  sets: `state = 'failed', answer_status = 422, sealed_answer = $4`,
-  where: `${whereCan("given_up")}
-       AND (NOT $5 OR EXISTS (SELECT FROM credentials c WHERE c.uuid = $1 AND ${IS_STRANDED}))`,
-  credential: `state = CASE WHEN c.state = 'grant_lost' THEN c.state ELSE 'erased' END`,
-});
+const fail = statement<End & { answer: Uint8Array; isOnlyStranded: boolean }, { uuid: string }>(
+  "fail_locally",
+).sql(
+  ending("failed", {
+    sets: `state = 'failed', answer_status = 422, sealed_answer = :answer`,
+    where: `${whereCan("given_up")}
+       AND (NOT :isOnlyStranded OR EXISTS (SELECT FROM credentials c WHERE c.uuid = :uuid AND ${IS_STRANDED}))`,
+    credential: `state = CASE WHEN c.state = 'grant_lost' THEN c.state ELSE 'erased' END`,
+  }),
+);
 
-// `ON CONFLICT` waits for a provision of this uuid that is just being written; then nothing is inserted, and
-// `leaveTombstone` finds that resource.
-const leaveTombstoneOfUnseen = statement(
-  "deprovision_unseen",
+const leaveTombstoneOfUnseen = statement<{ uuid: string }, { uuid: string }>("deprovision_unseen").sql(
   `WITH unseen AS (
-     INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, '', '', 'deprovisioned')
+     INSERT INTO resources (uuid, plan, applied_plan, state) VALUES (:uuid, '', '', 'deprovisioned')
+     -- Waits for a provision of this uuid that is just being written; then nothing is inserted, and the statement
+     -- deprovision finds that resource.
      ON CONFLICT (uuid) DO NOTHING RETURNING uuid
    ), erased AS (
      INSERT INTO credentials (uuid, state) SELECT uuid, 'erased' FROM unseen
@@ -109,10 +121,10 @@ export async function endResource(
   traceparent: string | null,
 ): Promise<boolean> {
   if (!(await lockWithCredential(tx, uuid))) {
-    if ((await tx.query(leaveTombstoneOfUnseen, [uuid])).length > 0) return false;
+    if (await anyRow(tx, leaveTombstoneOfUnseen, { uuid })) return false;
     await lockWithCredential(tx, uuid);
   }
-  return (await tx.query(leaveTombstone, [uuid, requestId, traceparent])).length > 0;
+  return anyRow(tx, leaveTombstone, { uuid, requestId, traceparent });
 }
 
 /**
@@ -128,8 +140,13 @@ export async function failLocked(
 ): Promise<boolean> {
   const message = "Provisioning failed. Please remove the add-on and install it again.";
   const answer = JSON.stringify({ id: "provision_failed", message });
-  const values = [uuid, null, null, sealAnswer(vault, uuid, answer), onlyIfStranded];
-  return (await tx.query(fail, values)).length > 0;
+  return anyRow(tx, fail, {
+    uuid,
+    requestId: null,
+    traceparent: null,
+    answer: sealAnswer(vault, uuid, answer),
+    isOnlyStranded: onlyIfStranded,
+  });
 }
 
 /** The same in a transaction of its own. */
@@ -146,8 +163,7 @@ export async function failProvision(
 
 // Lost grants stay lost, and accumulate over the years; few of them belong to a resource that is still provisioning. One
 // that came back with a backup may have been completed since, and lives: an operator decides.
-const stranded = statement(
-  "find_stranded",
+const stranded = statement<Record<never, never>, { uuid: string }>("find_stranded").sql(
   `SELECT c.uuid FROM credentials c JOIN resources r USING (uuid)
    WHERE ${IS_STRANDED} AND ${whereCan("given_up")} AND r.answer_status IS NOT NULL
      AND NOT ${whereBroughtBack("r.created_at")} LIMIT 1000`,
@@ -155,7 +171,7 @@ const stranded = statement(
 
 /** Fails the put-off provisions whose grant was lost. */
 export async function failStranded(ctx: { db: Database; vault: Vault; log: Log }): Promise<void> {
-  for (const { uuid } of await ctx.db.readWhole<{ uuid: string }>(stranded))
+  for (const { uuid } of await ctx.db.readWhole(stranded))
     try {
       if (await failProvision(ctx, uuid, { onlyIfStranded: true }))
         ctx.log.warn({ uuid }, "A put-off provision fails: its grant can no longer be exchanged");

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
-import { newStep, FIRST_LEASE } from "../work/step.ts";
+import { FIRST_LEASE } from "../work/step.ts";
+import { newStep } from "./step.ts";
 import { orNullAfter } from "../within.ts";
 import {
   answerInTime,
@@ -12,7 +13,8 @@ import {
   type Persist,
 } from "./answers.ts";
 import type { ProvisionRequest, ResourceRow } from "./rows.ts";
-import { answerFirst, findResource, insertProvision, receiveGrant } from "./store.ts";
+import { receiveGrant } from "./grant-store.ts";
+import { answerFirst, findResource, insertProvision } from "./store.ts";
 
 /**
  * Answers a provision request (assumed, section 1): delivered at least once, answered the same each time. It stores the
@@ -64,7 +66,7 @@ async function again(
   if (grant && isHeard() && (await persist(() => receiveGrant(ctx, uuid, grant, by))))
     ctx.log.info({ uuid, requestId }, "A repeated provision brought a new grant");
   // The process that began it may have died: then its step is due.
-  ctx.nudge("run-vendor-steps");
+  ctx.wake.runVendorSteps();
   const given = await answerInTime(async () => {
     const resource = await storedResource(ctx, uuid, persist);
     const answer = givenAnswer(ctx.vault, resource);

@@ -1,3 +1,5 @@
+import type { Resource } from "../database/client/client.ts";
+import { columnsOf, type RowOf, type Typed } from "../database/statement.ts";
 import type { Secret } from "../secret.ts";
 import type { ResourceState } from "./states.ts";
 
@@ -22,25 +24,17 @@ export interface Grant {
   expiresAt: Date | null;
 }
 
-export interface ResourceRow {
-  uuid: string;
-  name: string | null;
-  /** As the vendor's service has made it; while it changes, the new plan stands in the step. */
-  plan: string;
-  region: string | null;
-  options: Record<string, unknown>;
-  state: ResourceState;
-  answerStatus: number | null;
-  sealedAnswer: Buffer | null;
-  sealedConfig: Buffer | null;
-  sealedLogInputUrl: Buffer | null;
-  sealedLogDrainToken: Buffer | null;
-}
-
 /** The columns of a {@link ResourceRow}, of a table aliased `r`. (`applied_plan` is `plan`, for the release before.) */
-export const RESOURCE_COLUMNS = `r.uuid, r.name, r.plan, r.region, r.options, r.state,
-  r.answer_status AS "answerStatus", r.sealed_answer AS "sealedAnswer", r.sealed_config AS "sealedConfig",
-  r.sealed_log_input_url AS "sealedLogInputUrl", r.sealed_log_drain_token AS "sealedLogDrainToken"`;
+export const RESOURCE_COLUMNS = columnsOf<
+  Typed<Resource, { state: ResourceState; options: Record<string, unknown> }>
+>()(
+  "r",
+  ...(["uuid", "name", "plan", "region", "options", "state", "answerStatus"] as const),
+  ...(["sealedAnswer", "sealedConfig", "sealedLogInputUrl", "sealedLogDrainToken"] as const),
+);
+
+/** `plan`: as the vendor's service has made it; while it changes, the new plan stands in the step. */
+export type ResourceRow = RowOf<typeof RESOURCE_COLUMNS>;
 
 /** A tombstone without a plan: a deprovision came, and no provision before it. */
 export function wasNeverProvisioned({ plan, state }: Pick<ResourceRow, "plan" | "state">): boolean {

@@ -8,10 +8,10 @@ import { claimGrants, reopenSome } from "../../src/credentials/queue.ts";
 import type { OpenContext } from "../../src/context.ts";
 import { failStranded } from "../../src/resources/end-store.ts";
 import type { Vault } from "../../src/vault/vault.ts";
-import { wakeSteps } from "../../src/work/queue.ts";
+import { wakeSteps } from "../../src/resources/late-steps.ts";
 import { resourcesToTake } from "../../src/operator/store.ts";
 import { findOldCredentials } from "../../src/extend/store.ts";
-import { takeLooks } from "../../src/work/store.ts";
+import { takeLooks } from "../../src/resources/step-store.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 

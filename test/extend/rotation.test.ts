@@ -237,7 +237,7 @@ describe("a rotation", () => {
     const { services } = life.world.service;
     // Asked twice, for it is not heard that the first one was stored, which is done by then.
     moments.set("unheard write_rotation", () => {
-      services.nudge("run-rotations");
+      services.wake.runRotations();
       return becomes(["retire"]);
     });
     expect(await askRotation(services, uuid, "operator")).toBe("asked");

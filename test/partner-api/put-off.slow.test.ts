@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
 import type { NotYet } from "../../src/resources/contract.ts";
-import { HOLD_EVERY_MS } from "../../src/work/step.ts";
+import { HOLD_EVERY_MS } from "../../src/work/lease.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { kitJson } from "../support/kit.ts";

@@ -9,22 +9,18 @@ import { anOpenDatabase } from "../support/open-database.ts";
 import { offer } from "../support/teapots/plans.ts";
 import type { Context } from "../../src/context.ts";
 import { statement } from "../../src/database/database.ts";
-import {
-  claimSteps,
-  holdStep,
-  nextStepInSeconds,
-  putOffStep,
-  writeProvisionStep,
-} from "../../src/work/queue.ts";
-import { createStepRunner, findLateSteps, holdOrWrite } from "../../src/work/runner.ts";
+import { claimSteps, holdStep, nextStepInSeconds, putOffStep } from "../../src/work/queue.ts";
+import { ROTATION_STEPS } from "../../src/extend/rotation.ts";
+import { wakeBy } from "../../src/jobs/run.ts";
 import { PACE } from "../../src/pace.ts";
 import { laterAnswer } from "../../src/resources/answers.ts";
 import { endResource, failStranded } from "../../src/resources/end-store.ts";
+import { findLateSteps } from "../../src/resources/late-steps.ts";
+import { resourceRunner, LANES } from "../../src/resources/steps.ts";
 import { answerFirst, lockedResource } from "../../src/resources/store.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault, type Vault } from "../../src/vault/vault.ts";
-import { writeStepOf } from "../../src/work/vendor-steps.ts";
-import { FIRST_LEASE, type Step } from "../../src/work/step.ts";
+import { FIRST_LEASE } from "../../src/work/step.ts";
 import { createWorkerPool } from "../../src/work/worker-pool.ts";
 
 // Which steps run when, and for how long. The vendor's functions may take minutes; steps that only call the platform
@@ -128,8 +124,8 @@ it("a plan change that waited behind a provision that a job answered starts at o
   const gate = aGate();
   life.vendor.next("provision", async () => (await gate.opened, { config: {} }));
   await life.world.rows(
-    `INSERT INTO steps (uuid, key, kind, due_at, detail) VALUES ($1, $1, 'provision', now() - interval '1 minute', '{}'),
-       ($1, gen_random_uuid(), 'change_plan', now() - interval '1 minute', '{"plan": "premium", "isAccepted": true}')`,
+    `INSERT INTO steps (uuid, key, kind, due_at, detail, lease) VALUES ($1, $1, 'provision', now() - interval '1 minute', '{}', 1),
+       ($1, gen_random_uuid(), 'change_plan', now() - interval '1 minute', '{"plan": "premium", "isAccepted": true}', 0)`,
     [uuid],
   );
   life.world.service.services.jobs.wake("run-vendor-steps");
@@ -207,7 +203,10 @@ it("after an outage, steps are claimed when processes that live have extended th
     return Promise.resolve([]);
   };
   const db = { query: ({ name }: { name: string }) => ask(name), ping: () => ask("ping") };
-  const steps = createStepRunner({ db, exchanges: { underWay: () => 0 } } as unknown as Context);
+  const steps = resourceRunner(
+    { db, exchanges: { underWay: () => 0 } } as unknown as Context,
+    ROTATION_STEPS,
+  );
   const look = () => steps.runDue("vendor", new AbortController().signal);
   await expect(look()).rejects.toThrow("refused");
   await expect(look()).rejects.toThrow("refused");
@@ -239,8 +238,8 @@ it("a step that was claimed before its process stood still is begun only if it i
     },
   };
   const trace = { inSpan: (_name: string, _about: object, work: () => unknown) => work() };
-  const parts = { db, trace, exchanges: { underWay: () => 0 }, nudge: () => undefined };
-  const steps = createStepRunner(parts as unknown as Context);
+  const parts = { db, trace, exchanges: { underWay: () => 0 }, wake: wakeBy(() => undefined) };
+  const steps = resourceRunner(parts as unknown as Context, ROTATION_STEPS);
   await steps.runDue("vendor", new AbortController().signal);
   await steps.settled();
   // Without a vendor's service, a call would fail, and the step be put off.
@@ -308,7 +307,7 @@ describe("steps of a database alone, whose service would claim them too", () => 
   const ctx = () =>
     ({
       ...{ db: alone.database, vault, pace: PACE },
-      ...{ log: { warn: () => undefined, error: () => undefined }, nudge: () => undefined },
+      ...{ log: { warn: () => undefined, error: () => undefined }, wake: wakeBy(() => undefined) },
     }) as unknown as Context;
   const end = () => alone.database.transaction((tx) => endResource(tx, uuid, null, null));
 
@@ -333,30 +332,15 @@ describe("steps of a database alone, whose service would claim them too", () => 
     const db = alone.database;
     await provisionBegan({ state: "provisioned" });
     await run(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'finish', now())`);
-    const [claimed] = await claimSteps(db, "vendor", 1);
+    const [claimed] = await claimSteps(db, LANES.vendor.lane, 1);
     expect(await holdStep(db, claimed!)).toBe(true);
     await putOffStep(db, claimed!, 0, {});
     expect(await holdStep(db, claimed!)).toBe(false);
-    expect(await claimSteps(db, "vendor", 1)).toMatchObject([{ lease: claimed!.lease + 1 }]);
-  });
-
-  it.each<[string, boolean, { state?: string; status?: number; step?: number }]>([
-    ["is not answered", true, {}],
-    ["has got a step, which another process runs", false, { step: 2 }],
-    ["is answered, and has no step", false, { status: 200, state: "provisioned" }],
-    ["was deprovisioned", false, { state: "deprovisioned" }],
-  ])("the lease of a provision that %s can be extended: %s", async (_what, isOurs, { step, ...how }) => {
-    await provisionBegan(how);
-    if (step)
-      await run(`INSERT INTO steps (uuid, key, kind, lease) VALUES ($1, $1, 'provision', $2)`, [uuid, step]);
-    const ours = { kind: "provision", resource: { uuid }, key: uuid, lease: FIRST_LEASE } as Step;
-    expect(await holdOrWrite(ctx(), ours)).toBe(isOurs);
-    const leased = `SELECT FROM steps WHERE uuid = $1 AND leased_until > now() + interval '20 seconds'`;
-    expect(await run(leased)).toHaveLength(isOurs ? 1 : 0);
+    expect(await claimSteps(db, LANES.vendor.lane, 1)).toMatchObject([{ lease: claimed!.lease + 1 }]);
   });
 
   it.each<[string, string, () => Promise<unknown>]>([
-    ["its step", "provision", () => writeStepOf(ctx(), uuid)],
+    ["its step, which the release before does not write", "provision", async () => undefined],
     [
       "the step of a late answer",
       "provision",
@@ -378,7 +362,7 @@ describe("steps of a database alone, whose service would claim them too", () => 
     await end();
     expect(await waiting()).toEqual([{ kind: "clean_up" }]);
     // It is due then, so a timer finds it.
-    expect(await nextStepInSeconds(ctx(), "vendor")).toBeGreaterThan(3);
+    expect(await nextStepInSeconds(alone.database, LANES.vendor.lane)).toBeGreaterThan(3);
   });
 
   it("a put-off provision whose code cannot be decrypted fails once the code is dead", async () => {
@@ -395,17 +379,11 @@ describe("steps of a database alone, whose service would claim them too", () => 
     expect(await run(`SELECT kind FROM steps WHERE uuid = $1`)).toEqual([{ kind: "clean_up" }]);
   });
 
-  it("a provision without an answer that is locked holds up no other, nor the steps that wait", async () => {
-    const [locked, other, woken] = [uuid, randomUUID(), randomUUID()];
-    for (const each of [locked, other]) await provisionBegan({}, "grant_pending", each);
-    await provisionBegan({ state: "provisioned" }, "active", woken);
-    await run(`INSERT INTO steps (uuid, kind) VALUES ($1, 'announce')`, [woken]);
-    const isDue = `SELECT uuid FROM steps WHERE due_at IS NOT NULL AND uuid = ANY($1::uuid[])`;
-    await alone.database.transaction(async (tx) => {
-      await lockedResource(tx, locked);
-      await findLateSteps(ctx());
-      expect(await run(isDue, [[locked, other, woken]])).toHaveLength(2);
-    });
+  it("a step that waited for tokens and was not woken is found", async () => {
+    await provisionBegan({ state: "provisioned" }, "active");
+    await run(`INSERT INTO steps (uuid, kind) VALUES ($1, 'announce')`);
+    await findLateSteps(ctx());
+    expect(await run(`SELECT kind FROM steps WHERE due_at IS NOT NULL AND uuid = $1`)).toHaveLength(1);
   });
 
   it("a locked step of a provision that is not done in 11 hours holds up no other", async () => {
@@ -436,9 +414,7 @@ describe("steps of a database alone, whose service would claim them too", () => 
 
   it("an answer that turns its provision into what follows leaves no error of the tries before", async () => {
     await provisionBegan();
-    await run(
-      `INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, last_error) VALUES ($1, $1, 'provision', now(), 4, 1, 'broken')`,
-    );
+    await run(`UPDATE steps SET attempts = 4, last_error = 'broken' WHERE uuid = $1`);
     expect(await answerFirst(ctx(), { ...LATER, uuid, next: "finish" })).toBe(true);
     expect(await run(`SELECT kind, attempts, last_error FROM steps WHERE uuid = $1`)).toEqual([
       { kind: "finish", attempts: 0, last_error: null },
@@ -446,12 +422,12 @@ describe("steps of a database alone, whose service would claim them too", () => 
   });
 
   it.each(["provision", "finish", "clean_up"] as const)(
-    "an answer that waits for a step to be written writes no second one, but turns it: %s",
+    "an answer that waits while another process claims the step turns that step: %s",
     async (next) => {
       await provisionBegan();
       const answered = await alone.database.transaction(async (tx) => {
         await lockedResource(tx, uuid);
-        await writeProvisionStep(tx, uuid);
+        await tx.query(statement("", `UPDATE steps SET lease = lease + 1 WHERE uuid = $1`), [uuid]);
         const first = answerFirst(ctx(), { ...LATER, uuid, next });
         const locks = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
         await eventually(async () => (await run(locks, [])).length > 0);

@@ -3,7 +3,7 @@ import type { YourJob } from "../../database/client/client.ts";
 import { messageOf } from "../../errors.ts";
 import { databaseClock } from "../../metrics/store.ts";
 import { within } from "../../within.ts";
-import { functionOf } from "../../work/step.ts";
+import { functionOf } from "../../resources/step.ts";
 import { troubleOfFunctions, type Trouble } from "../store.ts";
 import { counted, countedToMost, duration, moment, momentAway } from "../wording.ts";
 import { failingNow, fault, fine, orFine, warning, type Finding } from "./finding.ts";

@@ -3,7 +3,7 @@ import { KitError, messageOf } from "../../errors.ts";
 import type { OpenContext } from "../../context.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
 import { within } from "../../within.ts";
-import { YOUR_KINDS } from "../../work/step.ts";
+import { YOUR_KINDS } from "../../resources/step.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
 import { type WholeResource, STATES, type ResourcePage, type Search } from "../resources.ts";

@@ -5,9 +5,9 @@ import { KitError, errorIdOf, messageOf, Refusal } from "../../errors.ts";
 import { isHeld } from "../../processes/history.ts";
 import { deprovision } from "../../resources/deprovision.ts";
 import { lockedResource } from "../../resources/store.ts";
-import { openStepsOf, writeChange } from "../../work/queue.ts";
-import { findApps } from "../../work/platform-steps.ts";
-import { nudgeLanes } from "../../work/runner.ts";
+import { findApps } from "../../resources/looks.ts";
+import { openStepsOf, writeChange } from "../../resources/plan-store.ts";
+import { wakeAll } from "../../resources/steps.ts";
 import { pullConfig, pushConfig } from "../config-vars.ts";
 import { UsedWrongly } from "../errors.ts";
 import { importOne } from "../resources.ts";
@@ -103,7 +103,7 @@ export async function carryOut(
     else report.failed.push({ uuid, id: end.id, message: end.message });
     how.onProgress?.(ended(), found.length);
   }
-  nudgeLanes(ctx);
+  wakeAll(ctx);
   await retryWhileUnreachable(() => dropFindings(ctx.db, kind, report.done));
   const left = found.length - ended();
   return left > 0 ? { ...report, left } : report;

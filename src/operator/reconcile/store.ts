@@ -1,5 +1,5 @@
 import { statement, type Database, type Queryable } from "../../database/database.ts";
-import { whereFree } from "../../work/queue.ts";
+import { whereNotHeld } from "../../resources/step.ts";
 import { whereCan, type ResourceState } from "../../resources/states.ts";
 
 // What the comparison of the ledgers reads of ours, page by page, and what takes an orphan down.
@@ -26,7 +26,7 @@ const IS_ALIVE = whereCan("change_plan");
 const OURS = `SELECT r.uuid, r.state, r.plan, r.app_id AS "appId", r.app_name AS "appName", r.attached,
      r.sealed_config AS "sealedConfig", c.state AS credential, extract(epoch FROM now() - r.created_at)::float8 AS "ageSeconds",
      extract(epoch FROM now() - r.updated_at)::float8 AS "quietSeconds",
-     EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind NOT IN ('discover', 'retire') AND ${whereFree("s")}) AS "isUnderWay"
+     EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind NOT IN ('discover', 'retire') AND ${whereNotHeld("s")}) AS "isUnderWay"
    FROM resources r JOIN credentials c USING (uuid)`;
 
 export const PAGE_SIZE = 500;

@@ -1,7 +1,6 @@
 import { KitError } from "../errors.ts";
-import type { Rotated } from "../extend/contract.ts";
-import type { Result } from "../resources/answers.ts";
-import type { Done, Later, NotYet, Offer, Outcome } from "../resources/contract.ts";
+import type { Result } from "./answers.ts";
+import type { Done, Later, NotYet, Offer, Outcome, Rotated } from "./contract.ts";
 import type { Json } from "../values.ts";
 
 // What a vendor's function may return. The types say the same; this holds at run time too, as a wrong config cannot be

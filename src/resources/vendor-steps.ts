@@ -1,25 +1,32 @@
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
-import { errorIdOf, KitError, Refusal, mayQuote } from "../errors.ts";
-import { answerOf, type Answer, type Result } from "../resources/answers.ts";
+import { errorIdOf, KitError, mayQuote, Refusal } from "../errors.ts";
 import { LONGEST_CALL_SECONDS } from "../offer.ts";
-import { openConfig } from "../resources/config-vars.ts";
-import type { NotYet, Outcome, VendorResource } from "../resources/contract.ts";
-import type { ResourceRow } from "../resources/rows.ts";
-import { answerFirst, lockedResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import { untilCut } from "../within.ts";
-import { endStep, writeProvisionStep } from "./queue.ts";
-import { rotationOf } from "../extend/rotation.ts";
-import { functionOf, isOfPlanChange, LONGEST_STEP_MS, type Step } from "./step.ts";
-import { settleRetired, settleStep } from "./store.ts";
+import { LONGEST_STEP_MS, StillUnderWay } from "../work/runner.ts";
+import { answerOf, type Answer, type Result } from "./answers.ts";
+import { openConfig } from "./config-vars.ts";
+import type { NotYet, Outcome, Rotated, VendorResource } from "./contract.ts";
+import type { ResourceRow } from "./rows.ts";
+import { functionOf, isOfPlanChange, type Step } from "./step.ts";
+import { settleStep } from "./step-store.ts";
+import { answerFirst } from "./store.ts";
 import { isNotYet, resultIn, whenAgain, type NoteOdd } from "./vendor-results.ts";
 
 // The steps that call the vendor's functions, in this one place. Each throws in order to be tried again.
 
-export async function callVendor(ctx: Context, step: Step, signal: AbortSignal): Promise<Answer | null> {
-  const result = await resultOf(ctx, step, signal);
+type Call<Returned> = (resource: VendorResource) => Promise<Returned>;
+
+/** Calls a function that makes, changes or rotates something, and settles what it returned. */
+export async function callVendor(
+  ctx: Context,
+  step: Step,
+  signal: AbortSignal,
+  work: Call<Outcome | NotYet | Rotated>,
+): Promise<Answer | null> {
+  const result = await resultOf(ctx, step, signal, work);
   // While it is made for the first time, "later" is a result: `finish` goes on with it.
   const mayGoOn = step.kind === "finish" || step.kind === "rotate";
   if (result.is === "later" && mayGoOn) throw new StillUnderWay(result);
@@ -28,20 +35,14 @@ export async function callVendor(ctx: Context, step: Step, signal: AbortSignal):
   return retryWhileUnreachable(() => settle(ctx, step, result), { upToMs: LONGEST_STEP_MS });
 }
 
-export async function cleanUp(ctx: Context, step: Step, signal: AbortSignal): Promise<void> {
-  await untilDone(ctx, step, signal, (resource) => ctx.vendor.deprovision(resource));
-  await endStep(ctx.db, step);
-}
-
-export async function retire(ctx: Context, step: Step, signal: AbortSignal): Promise<void> {
-  const { retires = null } = step.detail;
-  await untilDone(ctx, step, signal, (resource) => rotationOf(ctx).retire(resource, retires));
-  await settleRetired(ctx.db, step);
-}
-
-async function untilDone(...given: Parameters<typeof call<void | NotYet>>): Promise<void> {
-  const outcome = await call(...given);
-  const [ctx, step] = given;
+/** Calls a function that ends something; throws until that is done. */
+export async function untilDone(
+  ctx: Context,
+  step: Step,
+  signal: AbortSignal,
+  work: Call<void | NotYet>,
+): Promise<void> {
+  const outcome = await call(ctx, step, signal, work);
   if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome, noteOdd(ctx, step)));
 }
 
@@ -53,17 +54,7 @@ const noteOdd =
       "Your service returned what is no text; it is left out",
     );
 
-/** The vendor's work goes on: the step is run again in `againInSeconds`. */
-export class StillUnderWay extends Error {
-  readonly againInSeconds: number;
-
-  constructor({ message, againInSeconds }: { message: string; againInSeconds: number }) {
-    super(message);
-    this.againInSeconds = againInSeconds;
-  }
-}
-
-const NEXT = { done: null, later: "finish", refused: "clean_up" } as const;
+const NEXT = { done: "nothing", later: "finish", refused: "clean_up" } as const;
 
 // The one rule of settling: if nobody was answered yet, the result is the answer, which is returned; else it is
 // announced.
@@ -86,12 +77,6 @@ async function settle(ctx: Context, step: Step, result: Result): Promise<Answer 
       ctx.log[kind === "rotate" ? "warn" : "info"](about, "The service refused a plan change or a rotation");
   }
   return settled && isOfPlanChange(step) ? answerOf(settled.result) : null;
-}
-
-export async function writeStepOf({ db }: Pick<Context, "db">, uuid: string): Promise<void> {
-  await db.transaction(async (tx) => {
-    if (await lockedResource(tx, uuid)) await writeProvisionStep(tx, uuid);
-  });
 }
 
 /** The resource of a step as a vendor's function gets it: of a plan change, with the new plan. */
@@ -137,17 +122,15 @@ export function secretsOf(vault: Vault, resource: ResourceRow): Secret[] {
   });
 }
 
-async function resultOf(ctx: Context, step: Step, signal: AbortSignal): Promise<Result> {
-  const { vendor, offer } = ctx;
-  const { plan, uuid } = step.resource;
-  const work = (resource: VendorResource): Promise<Outcome | NotYet> => {
-    if (step.kind === "provision") return vendor.provision(resource);
-    if (step.kind === "change_plan") return vendor.changePlan(resource, plan);
-    if (step.kind === "rotate") return rotationOf(ctx).rotate(resource);
-    return vendor.finish(resource, ctx.platformFor(uuid));
-  };
+async function resultOf(
+  ctx: Context,
+  step: Step,
+  signal: AbortSignal,
+  work: Call<Outcome | NotYet | Rotated>,
+): Promise<Result> {
+  const name = functionOf(step.kind);
   try {
-    return resultIn(offer, functionOf(step.kind), await call(ctx, step, signal, work), noteOdd(ctx, step));
+    return resultIn(ctx.offer, name, await call(ctx, step, signal, work), noteOdd(ctx, step));
   } catch (thrown) {
     const error = mayQuote(thrown, secretsOf(ctx.vault, step.resource));
     if (error instanceof Refusal) return { is: "refused", refusal: error };
@@ -155,11 +138,11 @@ async function resultOf(ctx: Context, step: Step, signal: AbortSignal): Promise<
   }
 }
 
-async function call<T extends Outcome | NotYet | void>(
+async function call<T extends Outcome | NotYet | Rotated | void>(
   ctx: Context,
   step: Step,
   signal: AbortSignal,
-  work: (resource: VendorResource) => Promise<T>,
+  work: Call<T>,
 ): Promise<T> {
   const name = functionOf(step.kind);
   const { [name]: seconds = LONGEST_CALL_SECONDS } = ctx.offer.limits ?? {};

@@ -1,0 +1,103 @@
+import type { Context } from "../context.ts";
+import { hasGrantsFirst } from "../credentials/pools.ts";
+import { chainOf, mayQuote } from "../errors.ts";
+import { NoToken, PlatformRefused, RateLimited, TransportError, UnreadableAnswer } from "../platform/call.ts";
+import { endStep, laneOf } from "../work/queue.ts";
+import { createStepRunner, type Judgement, type Run, type Work } from "../work/runner.ts";
+import { FIRST_LEASE } from "../work/step.ts";
+import type { Answer } from "./answers.ts";
+import { announce, reportFailure } from "./announce.ts";
+import { discover } from "./looks.ts";
+import type { ResourceRow } from "./rows.ts";
+import { isAlive } from "./states.ts";
+import {
+  ABOUT_RESOURCE,
+  stepOf,
+  whereIn,
+  whereNext,
+  type LaneName,
+  type ResourceWork,
+  type Step,
+  type StepKind,
+} from "./step.ts";
+import { callVendor, secretsOf, untilDone } from "./vendor-steps.ts";
+
+// The table of all work on resources: which lane, which function.
+
+type RunStep = Run<Step, Answer>;
+
+/** Rotations of customers' credentials are of `extend/rotation.ts`. */
+export type RotationKind = "rotate" | "retire";
+
+const KINDS: Readonly<Record<Exclude<StepKind, RotationKind>, RunStep>> = {
+  provision: (ctx, step, signal) =>
+    callVendor(ctx, step, signal, (resource) => ctx.vendor.provision(resource)),
+  finish: (ctx, step, signal) =>
+    callVendor(ctx, step, signal, (resource) => ctx.vendor.finish(resource, ctx.platformFor(step.uuid))),
+  change_plan: (ctx, step, signal) =>
+    callVendor(ctx, step, signal, (resource) => ctx.vendor.changePlan(resource, step.resource.plan)),
+  async clean_up(ctx, step, signal) {
+    await untilDone(ctx, step, signal, (resource) => ctx.vendor.deprovision(resource));
+    await endStep(ctx.db, step);
+  },
+  announce,
+  discover,
+  report_failure: reportFailure,
+};
+
+const lane = (name: LaneName) =>
+  laneOf<ResourceRow>(name, { isIn: whereIn(name), mayBegin: whereNext("due"), about: ABOUT_RESOURCE });
+// Each lane has an index of what is due in it, and of nothing else.
+export const LANES = {
+  vendor: { lane: lane("vendor") },
+  platform: { lane: lane("platform") },
+  // Fewer at once: nobody waits for them.
+  rotation: { lane: lane("rotation"), atOnce: 4 },
+};
+
+/** Makes the runner of all work on resources. */
+export function resourceRunner(
+  ctx: Context,
+  rotation: Readonly<Record<RotationKind, RunStep>>,
+): ResourceWork {
+  const work: Work<LaneName, ResourceRow, Step, Answer> = {
+    lanes: LANES,
+    stepOf,
+    kinds: { ...KINDS, ...rotation },
+    isWanted,
+    quotable: ({ vault }, { resource }, error) => mayQuote(error, secretsOf(vault, resource)),
+    judge,
+    isToWait: hasGrantsFirst(),
+    ended(_, { kind, lease }, answer) {
+      // The commonest end, a provision that is done while its request waits, leaves no step behind.
+      const isOfRequest = kind === "provision" && lease === FIRST_LEASE;
+      if (!isOfRequest || answer?.status !== 200) wakeAll(ctx);
+    },
+  };
+  return createStepRunner(ctx, work);
+}
+
+/** Has all lanes looked at soon. */
+export function wakeAll(ctx: Pick<Context, "wake">): void {
+  ctx.wake.runSteps();
+  ctx.wake.runVendorSteps();
+  ctx.wake.runRotations();
+}
+
+/** Its writer did not see the resource's end, or did not know that its provision is done. */
+function isWanted({ kind, resource: { state } }: Step): boolean {
+  if (kind === "provision" && state === "provisioned") return false;
+  return kind === "clean_up" || isAlive(state);
+}
+
+/** A function that fails by these has met the platform, and is not at fault. */
+const PLATFORMS = [PlatformRefused, TransportError, UnreadableAnswer, RateLimited, NoToken];
+
+function judge(error: unknown): Judgement {
+  const isToWait = error instanceof PlatformRefused || error instanceof RateLimited;
+  return {
+    isOfPlatform: chainOf(error).some((each) => PLATFORMS.some((type) => each instanceof type)),
+    hasOwnAlarm: error instanceof NoToken && error.id === "quarantined",
+    restMs: isToWait ? (error.retryAfterMs ?? 0) : 0,
+  };
+}
