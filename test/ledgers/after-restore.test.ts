@@ -119,6 +119,8 @@ describe("a restore that no process could notice is suspected", () => {
   const marked = async (kinds: readonly Kind[], hoursAgo = 0) => {
     for (const kind of kinds) {
       const uuid = kind === "unknown_resource" ? randomUUID() : await life.settled();
+      // A look that has not ended would take the mark away.
+      await life.nothingLeft(uuid);
       await rows(`INSERT INTO ledger_marks (uuid, kind, detail, first_at) VALUES ($1, $2, '{"plan": "premium", "request": "PUT"}', now() - make_interval(hours => $3))`, [uuid, kind, hoursAgo]); // prettier-ignore
     }
   };
