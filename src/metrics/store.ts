@@ -1,6 +1,6 @@
 import { GRANT_SECONDS, STATES_OF_RESOURCES, type State } from "../credentials/states.ts";
 import type { Credential, Heartbeat } from "../database/client/client.ts";
-import { oneRow, type Queryable } from "../database/database.ts";
+import type { Queryable } from "../database/database.ts";
 import { statement } from "../database/statement.ts";
 import { marksOf, whereGone } from "../ledgers/store.ts";
 import { whereHeld } from "../processes/history-store.ts";
@@ -252,10 +252,3 @@ const expectEach = statement<{ rows: Pick<Heartbeat, "name">[] }>("expect_beats"
 );
 export const expectBeats = async (db: Queryable, jobs: readonly string[]): Promise<void> =>
   void (await db.query(expectEach, { rows: jobs.map((name) => ({ name })) }));
-
-const readClock = statement<object, { nowMs: number }>("database_clock").sql(
-  `SELECT extract(epoch FROM now())::float8 * 1000 AS "nowMs"`,
-);
-
-/** The database's clock, in ms since 1970. */
-export const databaseClock = async (db: Queryable): Promise<number> => (await oneRow(db, readClock))!.nowMs;

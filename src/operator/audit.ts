@@ -1,6 +1,6 @@
 import type { OperatorAction } from "../database/client/client.ts";
 import { retryWhileUnreachable, type Database } from "../database/database.ts";
-import { databaseClock } from "../metrics/store.ts";
+import { databaseClock } from "../database/clock.ts";
 import {
   writeAction,
   writeEnd,

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Event, Step } from "../database/client/client.ts";
 import { retryWhileUnreachable, type Database, type Queryable } from "../database/database.ts";
 import { STATES_OF_RESOURCES } from "../credentials/states.ts";
-import { databaseClock } from "../metrics/store.ts";
+import { databaseClock } from "../database/clock.ts";
 import { forgetFindings, forgetUnknown, type MarkKind } from "../ledgers/store.ts";
 import { isAlive, RESOURCE_STATES } from "../resources/states.ts";
 import { readUuid, isJsonObject, parsedJson } from "../values.ts";

@@ -3,7 +3,7 @@ import type { Request } from "express";
 import type { Database } from "../database/database.ts";
 import { clientAddress } from "../http/requests.ts";
 import { createSample, type Log } from "../logging/log.ts";
-import { databaseClock } from "../metrics/store.ts";
+import { databaseClock } from "../database/clock.ts";
 import type { Pace } from "../pace.ts";
 import type { Account } from "../platform/authorizations.ts";
 

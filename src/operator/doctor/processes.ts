@@ -1,5 +1,5 @@
 import type { OpenContext } from "../../context.ts";
-import { databaseClock } from "../../metrics/store.ts";
+import { databaseClock } from "../../database/clock.ts";
 import { apart } from "../../processes/clocks.ts";
 import * as judge from "../../processes/judge.ts";
 import { HAS_NOT_BEATEN } from "../../processes/presence.ts";

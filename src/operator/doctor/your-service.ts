@@ -1,7 +1,7 @@
 import type { OpenContext } from "../../context.ts";
 import type { YourJob } from "../../database/client/client.ts";
 import { messageOf } from "../../errors.ts";
-import { databaseClock } from "../../metrics/store.ts";
+import { databaseClock } from "../../database/clock.ts";
 import { within } from "../../within.ts";
 import { functionOf } from "../../resources/step.ts";
 import { troubleOfFunctions, type Trouble } from "../store.ts";
