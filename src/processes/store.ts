@@ -214,8 +214,8 @@ export const listProcesses = (db: Queryable, lateSeconds: number): Promise<Proce
 const tryInsert = statement<{ uuid: string; some: string }>("try_insert").sql(
   `WITH resource AS (
      -- Some kilobytes, which are stored beside the row in pages of their own.
-     INSERT INTO resources (uuid, plan, applied_plan, state, options)
-     VALUES (:uuid, '', '', 'failed', jsonb_build_object('trial', :some::text))
+     INSERT INTO resources (uuid, plan, state, options)
+     VALUES (:uuid, '', 'failed', jsonb_build_object('trial', :some::text))
    ), credential AS (
      INSERT INTO credentials (uuid, state) VALUES (:uuid, 'erased')
    ), step AS (

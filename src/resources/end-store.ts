@@ -103,7 +103,7 @@ const fail = statement<End & { answer: Uint8Array; isOnlyStranded: boolean }, { 
 
 const leaveTombstoneOfUnseen = statement<{ uuid: string }, { uuid: string }>("deprovision_unseen").sql(
   `WITH unseen AS (
-     INSERT INTO resources (uuid, plan, applied_plan, state) VALUES (:uuid, '', '', 'deprovisioned')
+     INSERT INTO resources (uuid, plan, state) VALUES (:uuid, '', 'deprovisioned')
      -- Waits for a provision of this uuid that is just being written; then nothing is inserted, and the statement
      -- deprovision finds that resource.
      ON CONFLICT (uuid) DO NOTHING RETURNING uuid

@@ -24,7 +24,7 @@ export interface Grant {
   expiresAt: Date | null;
 }
 
-/** The columns of a {@link ResourceRow}, of a table aliased `r`. (`applied_plan` is `plan`, for the release before.) */
+/** The columns of a {@link ResourceRow}, of a table aliased `r`. */
 export const RESOURCE_COLUMNS = columnsOf<
   Typed<Resource, { state: ResourceState; options: Record<string, unknown> }>
 >()(

@@ -74,7 +74,7 @@ const settle = statement<Settle, { isAccepted: boolean }>("settle_steps").sql(
      UNION ALL SELECT uuid, 'provision_failed', '{}' FROM next WHERE :is = 'refused'
      UNION ALL SELECT uuid, CASE WHEN of_change THEN 'plan_change_refused' ELSE 'rotation_refused' END, '{}' FROM dropped
    ), made AS (
-     UPDATE resources r SET sealed_config = :config::bytea, plan = n.plan, applied_plan = n.plan, updated_at = now(),
+     UPDATE resources r SET sealed_config = :config::bytea, plan = n.plan, updated_at = now(),
        rotated_at = CASE WHEN n.kind = 'rotate' THEN now() ELSE r.rotated_at END
      FROM next n WHERE r.uuid = n.uuid AND :is = 'done'
    )

@@ -68,9 +68,9 @@ const insert = statement<{ rows: readonly StoredProvision[]; exchangeAfterSecond
   `WITH incoming AS (
      SELECT * FROM :rows AS i
    ), born AS (
-     INSERT INTO resources AS r (uuid, plan, applied_plan, name, region, options, callback_url, sealed_log_input_url,
+     INSERT INTO resources AS r (uuid, plan, name, region, options, callback_url, sealed_log_input_url,
          sealed_log_drain_token, answer_status, sealed_answer, state)
-     SELECT uuid, plan, plan, name, region, options, callback_url, sealed_log_input_url,
+     SELECT uuid, plan, name, region, options, callback_url, sealed_log_input_url,
        sealed_log_drain_token, answer_status, sealed_answer,
        CASE WHEN answer_status = 200 THEN 'provisioned' ELSE 'provisioning' END
      FROM incoming ON CONFLICT (uuid) DO NOTHING RETURNING ${RESOURCE_COLUMNS}

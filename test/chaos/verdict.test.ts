@@ -65,11 +65,11 @@ function aRun() {
   for (const uuid of [KEPT, GONE]) history.acknowledged.add(uuid);
   history.deprovisioned.add(GONE);
   const kept = {
-    ...{ uuid: KEPT, resource: "provisioned", plan: "premium", appliedPlan: "premium", state: "active" },
+    ...{ uuid: KEPT, resource: "provisioned", plan: "premium", state: "active" },
     ...{ reason: null as string | null, hasSecrets: true, key: KEY, token: TOKEN },
   };
   const gone = {
-    ...{ uuid: GONE, resource: "deprovisioned", plan: "basic", appliedPlan: "basic", state: "erased" },
+    ...{ uuid: GONE, resource: "deprovisioned", plan: "basic", state: "erased" },
     ...{ reason: null, hasSecrets: false },
   };
   return {
@@ -158,7 +158,7 @@ describe("the verdict of a chaos run", () => {
     ["that puts a token into an address", "I7 a call to GET", ({ entries }) => entries.push({ ...issued(9, KEPT, {}), method: "GET", path: `/addons?token=${TOKEN}` })],
     ["that ends a process", "I10 web-1 ended with 78", ({ fleet }) => fleet.unaskedEnds.push({ name: "web-1", code: 78 })],
     ["that never ends a provision", `I9 ${KEPT}: provisioning here`, ({ kept }) => (kept.resource = "provisioning")],
-    ["that forgets a plan change", `I9 ${KEPT}: its plan is basic`, ({ kept }) => Object.assign(kept, { plan: "basic", appliedPlan: "basic" })],
+    ["that forgets a plan change", `I9 ${KEPT}: its plan is basic`, ({ kept }) => Object.assign(kept, { plan: "basic" })],
     ["that keeps other config vars than the platform", `I9 ${KEPT}: the platform has another TEAPOT_TOKEN`, (run) => (run.config = [])],
   ])("reports a service %s", async (_, expected, spoil) => {
     const run = aRun();

@@ -9,6 +9,8 @@ const HARMLESS = [
   /^INSERT INTO "steps" \(.*\) SELECT .* AND NOT EXISTS \(.*\)$/,
   // Changes nothing itself, and has the triggers see each row.
   /^UPDATE "\w+" SET "(\w+)" = "\1"$/,
+  // An older build writes the column itself.
+  /^ALTER TABLE "\w+" ALTER COLUMN "\w+" SET DEFAULT '\w*'$/,
   // About a state that the older build does not know.
   /^ALTER TABLE "\w+" ADD CONSTRAINT "\w+" CHECK \("state" <> '\w+' OR .*\) NOT VALID$/,
   // Changes only how pages are filled from now on.

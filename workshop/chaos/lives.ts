@@ -7,7 +7,6 @@ export interface Life {
   uuid: string;
   resource: string;
   plan: string;
-  appliedPlan: string;
 }
 
 /**
@@ -21,13 +20,12 @@ export function wrongLives(
 ): string[] {
   const states = new Map(addons.map(({ id, state }) => [id, state]));
   const plans = plansOf(asked, freezes);
-  return lives.flatMap(({ uuid, resource, plan, appliedPlan }) => {
+  return lives.flatMap(({ uuid, resource, plan }) => {
     const wanted = [...(plans.get(uuid) ?? [])];
     const isThere = resource === "provisioned" && states.get(uuid) === "provisioned";
     return [
       ...(isThere ? [] : [`${uuid}: ${resource} here, ${states.get(uuid)} at the platform`]),
       ...(wanted.includes(plan) ? [] : [`${uuid}: its plan is ${plan}, and should be ${wanted.join(" or ")}`]),
-      ...(plan === appliedPlan ? [] : [`${uuid}: its plan is ${plan}, and ${appliedPlan} was made`]),
     ];
   });
 } // prettier-ignore

@@ -145,7 +145,7 @@ export async function judge(needs: {
 } // prettier-ignore
 
 const ROWS = `
-  SELECT uuid, r.state AS resource, r.plan, r.applied_plan AS "appliedPlan", c.state, c.reason,
+  SELECT uuid, r.state AS resource, r.plan, c.state, c.reason,
     c.sealed_access_token AS "sealedAccessToken", r.sealed_config AS "sealedConfig",
     num_nonnulls(c.sealed_access_token, c.sealed_refresh_token, c.sealed_grant_code, r.sealed_answer, r.sealed_config,
       r.sealed_log_input_url, r.sealed_log_drain_token) > 0 AS "hasSecrets"

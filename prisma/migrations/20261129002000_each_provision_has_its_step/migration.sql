@@ -1,6 +1,9 @@
 -- Each provision has its step from the statement that stores its resource. A process of the release before writes the step
--- only once the provision outlasts its request, so a trigger writes it for that release; the release after the next one
--- drops the trigger. Created first: it waits for statements under way, and what they stored is found below.
+-- only once the provision outlasts its request, so a trigger writes it for that release, which is known by the column
+-- "applied_plan": this one leaves it empty. The release after the next one drops both.
+ALTER TABLE "resources" ALTER COLUMN "applied_plan" SET DEFAULT '';
+
+-- Created first: it waits for statements under way, and what they stored is found below.
 CREATE FUNCTION "write_step_of_provision"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO "steps" ("uuid", "key", "kind", "due_at", "attempts", "lease", "leased_until", "created_at", "request_id", "traceparent")
@@ -11,7 +14,7 @@ BEGIN
 END $$;
 
 CREATE TRIGGER "write_step_of_provision" AFTER INSERT ON "resources" FOR EACH ROW
-  WHEN (NEW."state" = 'provisioning' AND NEW."answer_status" IS NULL) EXECUTE FUNCTION "write_step_of_provision"();
+  WHEN (NEW."applied_plan" <> '' AND NEW."state" = 'provisioning' AND NEW."answer_status" IS NULL) EXECUTE FUNCTION "write_step_of_provision"();
 
 -- Provisions under way: leased for as long as the process that stored one may be at work, or until it has noticed.
 INSERT INTO "steps" ("uuid", "key", "kind", "due_at", "attempts", "lease", "leased_until", "created_at", "request_id", "traceparent")

@@ -67,7 +67,7 @@ export const countOurs = async (db: Database, after: string | null) =>
 const takeDown = statement(
   "take_orphan_down",
   `WITH unseen AS (
-     INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, '', '', 'deprovisioned')
+     INSERT INTO resources (uuid, plan, state) VALUES ($1, '', 'deprovisioned')
      ON CONFLICT (uuid) DO NOTHING RETURNING uuid
    ), erased AS (
      INSERT INTO credentials (uuid, state) SELECT uuid, 'erased' FROM unseen

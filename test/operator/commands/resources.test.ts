@@ -160,7 +160,7 @@ const importing = (...items: unknown[]) =>
 
 async function stored(uuid: string) {
   const [row] = await world.rows<Record<string, unknown>>(
-    `SELECT r.plan, r.applied_plan, r.region, r.name, r.state, c.state AS credential
+    `SELECT r.plan, r.region, r.name, r.state, c.state AS credential
      FROM resources r JOIN credentials c USING (uuid) WHERE uuid = $1`,
     [uuid],
   );
@@ -172,7 +172,7 @@ describe("kit resources import", () => {
     const [one, two] = [installation(), { uuid: randomUUID(), plan: "premium" }];
     expect(await importing(one, two)).toEqual({ code: 0, data: { imported: 2, skipped: [] } });
     expect(await stored(one.uuid)).toEqual({
-      ...{ plan: "basic", applied_plan: "basic", region: "us", name: "teapots-old-1" },
+      ...{ plan: "basic", region: "us", name: "teapots-old-1" },
       ...{ state: "provisioned", credential: "no_grant" },
     });
     expect(await stored(two.uuid)).toMatchObject({ plan: "premium", region: null, name: null });
@@ -272,7 +272,7 @@ describe("an imported resource", () => {
     const uuid = await anImported();
     expect((await world.sandbox.control.changePlan(uuid, "premium")).response.status).toBe(200);
     expect(vendor.callsOf(uuid, "changePlan")).toMatchObject([{ plan: "premium" }]);
-    expect(await stored(uuid)).toMatchObject({ plan: "premium", applied_plan: "premium" });
+    expect(await stored(uuid)).toMatchObject({ plan: "premium" });
     expect((await world.sandbox.control.deprovision(uuid)).response.status).toBe(204);
     await eventually(() => expect(vendor.callsOf(uuid, "deprovision")).toHaveLength(1));
     expect(await stored(uuid)).toMatchObject({ state: "deprovisioned", credential: "erased" });
