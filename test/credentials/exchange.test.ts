@@ -24,14 +24,6 @@ describe("grant exchange", () => {
     await becomes(uuid, "active");
   });
 
-  it.each([
-    ["the platform answers a page", { status: 200, body: "<html>" }],
-    ["the connection is reset before the platform saw the call", { reset: "before" as const }],
-  ])("is tried again when %s", async (_, action) => {
-    life.control.fault("POST /oauth/token", action, 2);
-    await becomes(await install(), "active");
-  });
-
   it("stays outcome_unknown when the spent code is delivered again", async () => {
     life.control.fault("POST /oauth/token", { reset: "after" });
     const uuid = await install();

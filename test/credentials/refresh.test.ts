@@ -171,15 +171,6 @@ describe("a call to the platform with a dead token", () => {
     expect(life.tokenCalls(since)).toHaveLength(1);
   });
 
-  it("gives up after two forced refreshes when the platform refuses fresh tokens too", async () => {
-    const uuid = await life.settled();
-    const refused = { status: 401, body: { id: "unauthorized", message: "No." } };
-    life.control.fault(`GET /addons/${uuid}`, refused, 20);
-    const since = life.position();
-    for (let call = 0; call < 4; call++) await expect(life.own(uuid)).rejects.toThrow();
-    expect(life.tokenCalls(since)).toHaveLength(2);
-  });
-
   it("causes no refresh on a 403: the call fails, and works once the team allows it again", async () => {
     const { control, world } = life;
     const app = control.createApp({ team: "makers" });
@@ -232,21 +223,4 @@ it("an outage is counted by the refreshes that fail, not by looks at what is due
   expect(counted).toBe(1);
   breaker.failed();
   expect(counted).toBe(2);
-});
-
-it("a 429 delays refreshes for as long as its Retry-After says, and no grant", async () => {
-  // It delays every refresh of a process, so this one has a process of its own.
-  await life.world.rows(`UPDATE credentials SET due_at = now() + interval '1 hour'`);
-  await life.world.restart();
-  const [uuid, other] = [await life.settled(), await life.settled()];
-  life.control.fault("POST /oauth/token", { status: 429, headers: { "retry-after": "600" } });
-  await makeDue(uuid);
-  const asItWas = { state: "active", generation: 1, attempts: 1, isLeased: false };
-  const { dueIn } = await life.becomes(uuid, asItWas);
-  expect(dueIn).toBeGreaterThan(560);
-  expect(dueIn).toBeLessThan(601);
-  // Grants have only minutes: they are exchanged, and existing tokens keep working.
-  const [fresh] = (await life.install(1)) as [string];
-  await life.becomes(fresh, { state: "active" });
-  await life.expectAlive([other]);
 });

@@ -1,7 +1,8 @@
 import { jest } from "@jest/globals";
 import { createPlatformFor, type TokenSource } from "../../src/platform/api.ts";
 import { Secret } from "../../src/secret.ts";
-import { anHttp, type Answering, aServer } from "./local-server.ts";
+import { PLAYED } from "../support/played-platform.ts";
+import { anHttp } from "./local-server.ts";
 
 export const UUID = "01234567-89ab-cdef-0123-456789abcdef";
 export const OTHER = "89abcdef-0123-4567-89ab-cdef01234567";
@@ -33,31 +34,16 @@ export function aClock() {
   return { nowMs: () => now, sleep, slept };
 }
 
-export type Bench = Awaited<ReturnType<typeof aBench>>;
-
 /**
- * A client for the resource UUID against a local server that answers as told, with a clock that only `sleep` advances.
+ * A client for the resource UUID of the played platform, or of the one at this address, with a clock that only `sleep`
+ * advances.
  */
-export async function aBench(answer: Answering, { timeoutMs = 10_000 } = {}) {
-  const { url, seen } = await aServer(answer);
+export function aClient(apiUrl = PLAYED.PLATFORM_API_URL) {
   const { tokens, renewed } = aTokenSource();
   const { slept, ...clock } = aClock();
-  const calls = { http: anHttp({ timeoutMs }), apiUrl: url, mediaType: MEDIA_TYPE, tokensOf: () => tokens };
+  const calls = { http: anHttp(), apiUrl, mediaType: MEDIA_TYPE, tokensOf: () => tokens };
   const forResource = createPlatformFor(calls, clock);
   // The longest pauses.
   jest.spyOn(Math, "random").mockReturnValue(1);
-  return { api: forResource(UUID), seen, slept, renewed, forResource, url };
-}
-
-/** Gives these answers in order, and then repeats the last one. A number is a status with an error body. */
-export function inOrder(...answers: (number | object | string | Answering)[]): Answering {
-  let next = 0;
-  return (seen, response) => {
-    const answer = answers[Math.min(next++, answers.length - 1)];
-    if (typeof answer === "function") return (answer as Answering)(seen, response);
-    if (typeof answer === "number") {
-      return response.writeHead(answer).end(JSON.stringify({ id: `said_${answer}`, message: "no" }));
-    }
-    return response.end(typeof answer === "string" ? answer : JSON.stringify(answer));
-  };
+  return { api: forResource(UUID), slept, renewed, forResource };
 }

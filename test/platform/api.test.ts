@@ -1,93 +1,106 @@
 import { inspect } from "node:util";
-import { createPlatformFor } from "../../src/platform/api.ts";
-import type { Answering } from "./local-server.ts";
-import { aBench, type Bench, inOrder, MEDIA_TYPE, OTHER, UUID, aClock } from "./api-client.ts";
+import { createPlatformFor, type ResourceApi } from "../../src/platform/api.ts";
+import { type Answer, PLAYED, playedPlatform } from "../support/played-platform.ts";
+import { aClient, MEDIA_TYPE, OTHER, UUID, aClock } from "./api-client.ts";
+import { aServer, inOrder } from "./local-server.ts";
 import { createThrottles } from "../../src/platform/client.ts";
 
 const app = { id: "a1", name: "my-app" };
-const tokensOf = ({ seen }: Bench) =>
-  seen.map(({ headers }) => headers.authorization?.slice("Bearer ".length));
+const platform = playedPlatform();
+const APPS = "GET /apps";
+/** Declares the answers to one call, in this order. */
+const inTurn = (call: string, ...answers: Answer[]) => {
+  for (const answer of answers) platform.answers(call, answer);
+};
+const refusal = (status: number) => ({ status, body: { id: `said_${status}`, message: "no" } });
+const later = (seconds: string) => ({ status: 503, headers: { "retry-after": seconds } });
+const tokensSent = () => platform.sent.map(({ authorization }) => authorization!.slice("Bearer ".length));
 const rejection = (call: Promise<unknown>) => call.catch((error: unknown) => error as Error);
-
-const dropped: Answering = (_seen, response) => response.socket?.resetAndDestroy();
-const tooLarge: Answering = (_seen, response) => response.end("x".repeat(1_100_000));
-const elsewhere: Answering = (_seen, response) => response.writeHead(307, { location: "/apps" }).end();
-const later =
-  (seconds: string): Answering =>
-  (_seen, response) =>
-    response.writeHead(503, { "retry-after": seconds }).end();
 
 describe("whether a call is tried again", () => {
   it("after a 401: once with a renewed token, whatever the method", async () => {
-    const platform = await aBench(inOrder(401, [{ name: "A", value: "1" }]));
-    await platform.api.config.update([{ name: "A", value: "1" }]);
-    expect([tokensOf(platform), platform.renewed]).toEqual([["token-1", "token-2"], ["token-1"]]);
+    const vars = [{ name: "A", value: "1" }];
+    inTurn(`PATCH /addons/${UUID}/config`, refusal(401), { body: vars });
+    const { api, renewed } = aClient();
+    await api.config.update(vars);
+    expect([tokensSent(), renewed]).toEqual([["token-1", "token-2"], ["token-1"]]);
   });
 
   it.each([
-    ["a second 401", [401], ["token-1", "token-2"]],
+    ["a second 401", [401, 401], ["token-1", "token-2"]],
     ["a second 401 after another error", [401, 503, 401], ["token-1", "token-2", "token-2"]],
     ...[400, 403, 404, 409, 422].map((status): [string, number[], string[]] => [
       String(status),
       [status],
       ["token-1"],
     ]),
-  ])("not after %s", async (_, answers, tokens) => {
-    const platform = await aBench(inOrder(...answers));
-    const last = answers.at(-1);
-    const refusal = { name: "PlatformRefused", status: last, id: `said_${last}` };
-    await expect(platform.api.apps.list()).rejects.toMatchObject(refusal);
-    expect([tokensOf(platform), platform.renewed.length]).toEqual([tokens, last === 401 ? 1 : 0]);
+  ])("not after %s", async (_, statuses, tokens) => {
+    inTurn(APPS, ...statuses.map(refusal));
+    const { api, renewed } = aClient();
+    const last = statuses.at(-1);
+    const refused = { name: "PlatformRefused", status: last, id: `said_${last}` };
+    await expect(api.apps.list()).rejects.toMatchObject(refused);
+    expect([tokensSent(), renewed.length]).toEqual([tokens, last === 401 ? 1 : 0]);
   });
 
-  it.each<[string, number | Answering, number[]]>([
-    ["503", 503, [400, 800]],
-    ["429, which closes for a second", 429, [400, 600, 800, 200]],
+  it.each<[string, Answer, number[]]>([
+    ["503", refusal(503), [400, 800]],
+    ["429, which closes for a second", refusal(429), [400, 600, 800, 200]],
     ["503 with a Retry-After", later("7"), [7_000, 7_000]],
-    ["a reset", dropped, [400, 800]],
+    ["no connection", { instead: "no connection" }, [400, 800]],
   ])("twice for a GET after %s, and never what changes something", async (_name, fault, pauses) => {
-    const good = await aBench(inOrder(fault, fault, [app]));
-    await expect(good.api.apps.list()).resolves.toEqual([app]);
-    expect(good.slept).toEqual(pauses);
-    const bad = await aBench(inOrder(fault));
-    await expect(bad.api.apps.list()).rejects.toThrow();
-    expect(bad.seen).toHaveLength(3);
+    inTurn(APPS, fault, fault, { body: [app] });
+    const { api: good, slept } = aClient();
+    await expect(good.apps.list()).resolves.toEqual([app]);
+    expect(slept).toEqual(pauses);
+    inTurn(APPS, fault, fault, fault);
+    await expect(aClient().api.apps.list()).rejects.toThrow();
 
-    const { api, seen } = await aBench(inOrder(fault));
-    const changes = [
-      () => api.config.update([]),
-      () => api.logDrains.create("a", "u"),
-      () => api.logDrains.remove("a", "d"),
-      () => api.apps.filter([]),
+    const { api } = aClient();
+    const changes: [string, () => Promise<unknown>][] = [
+      [`PATCH /addons/${UUID}/config`, () => api.config.update([])],
+      ["POST /apps/a/log-drains", () => api.logDrains.create("a", "u")],
+      ["DELETE /apps/a/log-drains/d", () => api.logDrains.remove("a", "d")],
+      ["POST /filters/apps", () => api.apps.filter([])],
     ];
-    for (const change of changes) await expect(change()).rejects.toThrow();
-    expect(seen).toHaveLength(changes.length);
+    for (const [call, change] of changes) {
+      platform.answers(call, fault);
+      await expect(change()).rejects.toThrow();
+    }
   });
 
-  it.each<[string, Answering]>([
-    ["answer_too_large", tooLarge],
-    ["redirect_refused", elsewhere],
+  it("twice for a GET whose answer is lost, and never what may have changed something", async () => {
+    const { url, seen } = await aServer((_seen, response) => response.socket?.resetAndDestroy());
+    const { api } = aClient(url);
+    await expect(api.apps.list()).rejects.toThrow();
+    expect(seen).toHaveLength(3);
+    await expect(api.config.update([])).rejects.toThrow();
+    expect(seen).toHaveLength(4);
+  });
+
+  it.each<[string, Answer]>([
+    ["answer_too_large", { body: "x".repeat(1_100_000) }],
+    ["redirect_refused", { status: 307, headers: { location: "/apps" } }],
     ["http_503", later("11")],
   ])("not after %s: it would recur, or not be over soon", async (id, fault) => {
-    const platform = await aBench(fault);
-    await expect(platform.api.apps.list()).rejects.toMatchObject({ id });
-    expect(platform.seen).toHaveLength(1);
+    platform.answers(APPS, fault);
+    await expect(aClient().api.apps.list()).rejects.toMatchObject({ id });
   });
 });
 
 describe("a refusal", () => {
   it("contains the platform's message, and nothing that we sent", async () => {
     const message = "TEAPOT_URL: no https://u:pw@h for token-1\n";
-    const platform = await aBench((_seen, response) =>
-      response
-        .writeHead(422, { "request-id": OTHER, "retry-after": "3" })
-        .end(JSON.stringify({ id: "invalid_params", message, url: "https://docs.example/x" })),
-    );
-    const update = platform.api.config.update([{ name: "TEAPOT_URL", value: "https://u:pw@h" }]);
+    platform.answers(`PATCH /addons/${UUID}/config`, {
+      status: 422,
+      headers: { "request-id": OTHER, "retry-after": "3" },
+      body: { id: "invalid_params", message, url: "https://docs.example/x" },
+    });
+    const update = aClient().api.config.update([{ name: "TEAPOT_URL", value: "https://u:pw@h" }]);
     const error = await rejection(update);
     expect(error).toMatchObject({
       ...{ id: "invalid_params", status: 422, platformRequestId: OTHER, retryAfterMs: 3_000 },
-      message: `PATCH ${platform.url}/addons/${UUID}/config was refused with 422 invalid_params: TEAPOT_URL: no [secret] for [secret]`,
+      message: `PATCH ${PLAYED.PLATFORM_API_URL}/addons/${UUID}/config was refused with 422 invalid_params: TEAPOT_URL: no [secret] for [secret]`,
     });
     expect(inspect(error, { showHidden: true })).not.toMatch(/token-1|u:pw/);
   });
@@ -95,9 +108,9 @@ describe("a refusal", () => {
   it.each(["", "<html>no</html>", "null", '{"id":7,"message":{}}', '{"id":"two words"}'])(
     "is a typed error with the body %j",
     async (body) => {
-      const platform = await aBench((_seen, response) => response.writeHead(404).end(body));
-      const refusal = { id: "http_404", status: 404, platformRequestId: null };
-      await expect(platform.api.apps.get("x")).rejects.toMatchObject(refusal);
+      platform.answers("GET /apps/x", { status: 404, body });
+      const refused = { id: "http_404", status: 404, platformRequestId: null };
+      await expect(aClient().api.apps.get("x")).rejects.toMatchObject(refused);
     },
   );
 });
@@ -105,33 +118,32 @@ describe("a refusal", () => {
 describe("list endpoints", () => {
   const pages = [[{ id: "1" }, { id: "2" }], [{ id: "3" }], [{ id: "4" }]];
   const rangeOf = (page: number) => `id ]${page}..; max=1,order=desc`;
-  const paged: Answering = ({ headers }, response) => {
-    const page = Number(/^id \](\d)\.\.; max=1,order=desc$/.exec(headers.range ?? rangeOf(0))?.[1]);
-    response
-      .writeHead(page < 2 ? 206 : 200, page < 2 ? { "next-range": rangeOf(page + 1) } : {})
-      .end(JSON.stringify(pages[page]));
-  };
 
-  it.each<[string, string, (bench: Bench) => Promise<unknown>]>([
-    ["GET", "", ({ api }) => api.apps.list()],
-    ["POST", `{"in":{"id":["${UUID}"]}}`, ({ api }) => api.apps.filter([UUID])],
-  ])("are read by %s to the last page, with Next-Range sent back unchanged", async (method, body, call) => {
-    const platform = await aBench(paged);
-    await expect(call(platform)).resolves.toEqual(pages.flat());
-    expect(platform.seen.map(({ headers }) => headers.range)).toEqual([undefined, rangeOf(1), rangeOf(2)]);
-    expect(new Set(platform.seen.map((seen) => seen.method + seen.body))).toEqual(new Set([method + body]));
+  it.each<[string, object, (api: ResourceApi) => Promise<unknown>]>([
+    [APPS, {}, (api) => api.apps.list()],
+    ["POST /filters/apps", { in: { id: [UUID] } }, (api) => api.apps.filter([UUID])],
+  ])("are read by %s to the last page, with Next-Range sent back unchanged", async (name, body, call) => {
+    const [first, second, last] = pages as [object[], object[], object[]];
+    inTurn(
+      name,
+      { status: 206, body: first, headers: { "next-range": rangeOf(1) } },
+      { status: 206, body: second, headers: { "next-range": rangeOf(2) } },
+      { body: last },
+    );
+    await expect(call(aClient().api)).resolves.toEqual(pages.flat());
+    const { sent } = platform;
+    expect(sent.map(({ headers }) => headers.range)).toEqual([undefined, rangeOf(1), rangeOf(2)]);
+    expect(sent.map((each) => each.body)).toEqual([body, body, body]);
   });
 
-  it.each<[string, number, (page: number) => object]>([
+  it.each<[string, number, (page: number) => Record<string, string>]>([
     ["that never end", 100, (page) => ({ "next-range": `id ${page}` })],
     ["that lead back to themselves", 2, () => ({ "next-range": "again" })],
     ["that end in the middle", 1, () => ({})],
   ])("%s are an error after %d calls, not a shorter list", async (_, calls, more) => {
-    const platform = await aBench((_seen, response) =>
-      response.writeHead(206, { ...more(platform.seen.length) }).end("[]"),
-    );
-    await expect(platform.api.apps.list()).rejects.toMatchObject({ id: "unreadable_answer" });
-    expect(platform.seen).toHaveLength(calls);
+    for (let page = 1; page <= calls; page += 1)
+      platform.answers(APPS, { status: 206, body: [], headers: more(page) });
+    await expect(aClient().api.apps.list()).rejects.toMatchObject({ id: "unreadable_answer" });
   });
 });
 
@@ -139,7 +151,9 @@ describe("a success", () => {
   it.each(["", "<html>Welcome</html>", "null", "{}", '{"id":7}', "[null]", '[{"id":"1"},{}]'])(
     "with the body %j is an error that does not show it",
     async (body) => {
-      const { api } = await aBench((_seen, response) => response.end(body));
+      const { api } = aClient();
+      for (const call of [`GET /addons/${UUID}`, APPS, `GET /addons/${UUID}/config`])
+        platform.answers(call, { body });
       for (const call of [api.addons.own(), api.apps.list(), api.config.get()])
         expect(await rejection(call)).toMatchObject({
           ...{ name: "UnreadableAnswer", id: "unreadable_answer" },
@@ -149,41 +163,44 @@ describe("a success", () => {
   );
 
   it("keeps unknown members, and requires only the id", async () => {
-    const platform = await aBench(inOrder({ id: UUID, state: "brand_new", more: [1] }));
-    await expect(platform.api.addons.own()).resolves.toEqual({ id: UUID, state: "brand_new", more: [1] });
+    platform.answers(`GET /addons/${UUID}`, { body: { id: UUID, state: "brand_new", more: [1] } });
+    await expect(aClient().api.addons.own()).resolves.toEqual({ id: UUID, state: "brand_new", more: [1] });
   });
 
   it.each([{}, { app: null }, { app: { name: "no-id" } }])(
     "that does not name the app of an attachment of the add-on is an error: %j",
     async (of) => {
-      const { api } = await aBench(
-        inOrder([
+      platform.answers(`GET /addons/${UUID}/addon-attachments`, {
+        body: [
           { id: "1", app: { id: "a" } },
           { id: "2", ...of },
-        ]),
-      );
-      await expect(api.attachments.ofAddon()).rejects.toMatchObject({ id: "unreadable_answer" });
+        ],
+      });
+      await expect(aClient().api.attachments.ofAddon()).rejects.toMatchObject({ id: "unreadable_answer" });
     },
   );
 
   it("may have any body where only the status counts, but is no 304", async () => {
-    const { api } = await aBench(
-      inOrder("<html>done</html>", (_seen, response) => response.writeHead(304).end()),
-    );
+    const { api } = aClient();
+    const provisioned = `POST /addons/${UUID}/actions/provision`;
+    inTurn(provisioned, { body: "<html>done</html>" }, { status: 304, body: "" });
     await expect(api.actions.provision()).resolves.toBeUndefined();
     await expect(api.actions.provision()).rejects.toMatchObject({ id: "unreadable_answer" });
   });
 });
 
 it("a raw request sends the body as JSON, renews the token after a 401, and returns any answer unchanged", async () => {
-  const teapot: Answering = (_seen, response) => response.writeHead(418, { "x-a": "b" }).end("<grüß>");
-  const platform = await aBench(inOrder(401, teapot));
-  const answer = await platform.api.request("POST", "/filters/apps?x=y", "{}");
+  const call = "POST /filters/apps?x=y";
+  inTurn(call, refusal(401), { status: 418, headers: { "x-a": "b" }, body: "<grüß>" });
+  const { api, renewed } = aClient();
+  const answer = await api.request("POST", "/filters/apps?x=y", "{}");
   expect(answer).toMatchObject({ status: 418, headers: { "x-a": "b" }, body: "<grüß>" });
   const headers = { "content-length": "2", "content-type": "application/json", accept: MEDIA_TYPE };
-  const sent = { method: "POST", url: "/filters/apps?x=y", body: "{}", headers };
-  expect(platform.seen).toMatchObject([sent, sent]);
-  expect(platform.renewed).toEqual(["token-1"]);
+  expect(platform.sent).toMatchObject([
+    { text: "{}", headers },
+    { text: "{}", headers },
+  ]);
+  expect(renewed).toEqual(["token-1"]);
 });
 
 /** Each key and its encoded form, written out, so that no encoder is tested with itself. */
@@ -195,21 +212,23 @@ const KEYS = [
   ["../../admin#x%2F y", "..%2F..%2Fadmin%23x%252F%20y"],
 ] as const;
 
+/** On a real server, which sees each path as it was sent. */
 describe("every endpoint", () => {
   const { request: _request, ...groups } = createPlatformFor({ tokensOf: () => null } as never)(UUID);
   type Method = (...keys: string[]) => Promise<unknown>;
   const methods = Object.entries(groups).flatMap(([group, calls]) =>
     Object.keys(calls).map((name) => [group, name] as const),
   );
-  const methodOf = ({ api }: Bench, [group, name]: readonly [string, string]) =>
+  const methodOf = (api: ResourceApi, [group, name]: readonly [string, string]) =>
     (api as unknown as Record<string, Record<string, Method>>)[group]![name]!;
 
   it("encodes each name as one segment of the path, and sends the token and the version", async () => {
-    const platform = await aBench(inOrder({ id: "x" }));
+    const { url: apiUrl, seen } = await aServer(inOrder({ id: "x" }));
+    const { api } = aClient(apiUrl);
     for (const method of methods) {
       for (const [key, segment] of KEYS) {
-        await methodOf(platform, method)(key, key).catch(() => undefined);
-        const { url, headers } = platform.seen.pop()!;
+        await methodOf(api, method)(key, key).catch(() => undefined);
+        const { url, headers } = seen.pop()!;
         const known = /^\/(addons|apps|users|teams|pipelines|pipeline-couplings|filters)(\/|$)/;
         expect(url).toMatch(known);
         expect(
@@ -224,15 +243,16 @@ describe("every endpoint", () => {
   });
 
   it.each(["", ".", ".."])("refuses the key %j, and sends nothing", async (key) => {
-    const platform = await aBench(inOrder({ id: "x" }));
+    const { url: apiUrl, seen } = await aServer(inOrder({ id: "x" }));
+    const { api } = aClient(apiUrl);
     for (const method of methods) {
-      const takesKey = platform.seen.length;
+      const takesKey = seen.length;
       await Promise.resolve()
-        .then(() => methodOf(platform, method)(key, key))
+        .then(() => methodOf(api, method)(key, key))
         .catch(() => undefined);
-      for (const { url } of platform.seen.slice(takesKey)) expect(url).not.toMatch(/\/\/|\/\.|\/$/);
+      for (const { url } of seen.slice(takesKey)) expect(url).not.toMatch(/\/\/|\/\.|\/$/);
     }
-    await expect((async () => platform.api.apps.get(key))()).rejects.toMatchObject({ id: "invalid_path" });
+    await expect((async () => api.apps.get(key))()).rejects.toMatchObject({ id: "invalid_path" });
   });
 });
 
@@ -311,13 +331,13 @@ describe("the rate limit of a resource", () => {
   });
 
   it("is shared by all clients of a resource, and affects no other resource", async () => {
-    const platform = await aBench((_seen, response) =>
-      response.writeHead(200, { "ratelimit-remaining": "0" }).end("[]"),
-    );
-    await platform.api.apps.list();
-    await platform.forResource(OTHER).apps.list();
-    expect(platform.slept).toEqual([]);
-    await platform.forResource(OTHER).apps.list();
-    expect(platform.slept).toEqual([1_000]);
+    const empty = { headers: { "ratelimit-remaining": "0" }, body: [] };
+    inTurn(APPS, empty, empty, empty);
+    const { api, forResource, slept } = aClient();
+    await api.apps.list();
+    await forResource(OTHER).apps.list();
+    expect(slept).toEqual([]);
+    await forResource(OTHER).apps.list();
+    expect(slept).toEqual([1_000]);
   });
 });

@@ -34,6 +34,18 @@ export async function aServer(answer: Answering) {
   return { url, seen };
 }
 
+/** Gives these answers in order, and then repeats the last one. A number is a status with an error body. */
+export function inOrder(...answers: (number | object | string)[]): Answering {
+  let next = 0;
+  return (_seen, response) => {
+    const answer = answers[Math.min(next++, answers.length - 1)];
+    if (typeof answer === "number") {
+      return response.writeHead(answer).end(JSON.stringify({ id: `said_${answer}`, message: "no" }));
+    }
+    return response.end(typeof answer === "string" ? answer : JSON.stringify(answer));
+  };
+}
+
 /** A client, until the file's tests have ended. */
 export function anHttp(limits: Parameters<typeof createHttp>[0] = {}) {
   const client = createHttp(limits);

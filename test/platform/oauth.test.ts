@@ -1,14 +1,15 @@
 import { inspect } from "node:util";
-import nock from "nock";
-import { createPlatformFor } from "../../src/platform/api.ts";
-import { createHttp } from "../../src/platform/http.ts";
 import { TransportError } from "../../src/platform/call.ts";
 import { tokenEndpointAt, judgeTokenAnswer, type TokenAnswer } from "../../src/platform/oauth.ts";
 import { Secret } from "../../src/secret.ts";
-import { anHttp, aServer, type Answering } from "./local-server.ts";
+import { PLAYED, playedPlatform } from "../support/played-platform.ts";
+import { anHttp } from "./local-server.ts";
 import { readTime } from "../../src/values.ts";
 import { oauthGrantOf } from "../../src/platform/authorizations.ts";
-import { aTokenSource, inOrder, MEDIA_TYPE, UUID } from "./api-client.ts";
+import { MEDIA_TYPE, UUID } from "./api-client.ts";
+
+const platform = playedPlatform();
+const { PLATFORM_API_URL: apiUrl, PLATFORM_AUTH_URL: authUrl } = PLAYED;
 
 const HOUR = 3_600;
 const good = { access_token: "SVCK-a", refresh_token: "r", expires_in: 2 * HOUR, token_type: "Bearer" };
@@ -26,18 +27,29 @@ function revealed(answer: TokenAnswer) {
 
 describe("a call to the token endpoint", () => {
   it("exchanges a code with a form, with no secret in the address", async () => {
-    const server = await aServer((_seen, response) => response.end(JSON.stringify(good)));
-    const endpoint = tokenEndpointAt({ http: anHttp(), authUrl: server.url });
+    platform.answers("POST /oauth/token", { status: 201, body: good });
+    const endpoint = tokenEndpointAt({ http: anHttp(), authUrl });
     const answer = await endpoint.exchange(new Secret("c&d"), new Secret("s=t +"));
     expect(revealed(answer)).toEqual(["SVCK-a", "r", 2 * HOUR]);
-    expect(server.seen).toMatchObject([
+    expect(platform.sent).toMatchObject([
       {
-        method: "POST",
-        url: "/oauth/token",
-        body: "grant_type=authorization_code&code=c%26d&client_secret=s%3Dt+%2B",
+        text: "grant_type=authorization_code&code=c%26d&client_secret=s%3Dt+%2B",
         headers: { accept: "application/json", "content-type": "application/x-www-form-urlencoded" },
       },
     ]);
+  });
+
+  it("refreshes with a form, which has no code", async () => {
+    platform.answers("POST /oauth/token", { body: good });
+    const endpoint = tokenEndpointAt({ http: anHttp(), authUrl });
+    await expect(endpoint.refresh(new Secret("r"), new Secret("s"))).resolves.toMatchObject({
+      outcome: "issued",
+    });
+    expect(platform.sent[0]!.body).toEqual({
+      grant_type: "refresh_token",
+      refresh_token: "r",
+      client_secret: "s",
+    });
   });
 
   it("never throws, whatever the HTTP client does", async () => {
@@ -161,23 +173,19 @@ const grant = {
   oauth_grant: { code: "the-code", type: "authorization_code", expires_at: "2016-03-03T18:01:31-0800" },
 };
 
-function grantAt(apiUrl: string) {
+const ASKED = `GET /vendor/resources/${UUID}/oauth-grant`;
+
+function askedGrant() {
   const login = { addonId: "teapots", addonPassword: new Secret(PASSWORD) };
   return oauthGrantOf({ http: anHttp(), apiUrl, mediaType: MEDIA_TYPE }, login, UUID);
 }
 
-const answering =
-  (status: number, body: unknown): Answering =>
-  (_seen, response) =>
-    response.writeHead(status).end(JSON.stringify(body));
-
 describe("a call to the oauth-grant endpoint", () => {
   it("asks for one resource with Basic credentials, the API's Accept header and nothing in the address", async () => {
-    const server = await aServer(inOrder(grant));
-    const got = await grantAt(server.url);
+    platform.answers(ASKED, { body: grant });
+    const got = await askedGrant();
     const authorization = `Basic ${Buffer.from(`teapots:${PASSWORD}`, "utf8").toString("base64")}`;
-    const asked = { method: "GET", url: `/vendor/resources/${UUID}/oauth-grant`, body: "" };
-    expect(server.seen).toMatchObject([{ ...asked, headers: { accept: MEDIA_TYPE, authorization } }]);
+    expect(platform.sent).toMatchObject([{ text: "", headers: { accept: MEDIA_TYPE, authorization } }]);
     expect(got.code.reveal()).toBe("the-code");
     expect(got.expiresAt).toBe("2016-03-03T18:01:31-0800");
     expect(inspect(got, { depth: 9 }) + JSON.stringify(got)).not.toContain("the-code");
@@ -186,15 +194,15 @@ describe("a call to the oauth-grant endpoint", () => {
   it.each(["<html>", [grant], { oauth_grant: { code: "" } }, { oauth_grant: { code: "x".repeat(2049) } }])(
     "fails when the answer is no grant: %j",
     async (body) => {
-      const { url } = await aServer(answering(200, body));
-      await expect(grantAt(url)).rejects.toMatchObject({ id: "unreadable_answer" });
+      platform.answers(ASKED, { body });
+      await expect(askedGrant()).rejects.toMatchObject({ id: "unreadable_answer" });
     },
   );
 
   it("that is refused is reported with the platform's message, without what we sent", async () => {
     const said = { id: "rate_limit", message: `no "${PASSWORD}"\r\n${"x".repeat(400)}` };
-    const { url } = await aServer(answering(429, said));
-    await expect(grantAt(url)).rejects.toThrow(/429 rate_limit: no "\[secret\]" x+…$/);
+    platform.answers(ASKED, { status: 429, body: said });
+    await expect(askedGrant()).rejects.toThrow(/429 rate_limit: no "\[secret\]" x+…$/);
   });
 });
 
@@ -208,41 +216,4 @@ it.each<[unknown, string | null]>([
   ["0001-01-01T00:00:00+0000", null],
 ])("the expiry time of a grant is read from %j", (text, expected) => {
   expect(readTime(text)?.toISOString() ?? null).toBe(expected);
-});
-
-/** Over https through nock, as the tests of the whole service simulate a faulty platform. */
-describe("the platform mocked with nock", () => {
-  const http = createHttp({ timeoutMs: 1_000 });
-  const platformFor = createPlatformFor({
-    ...{ http, apiUrl: "https://api.example", mediaType: MEDIA_TYPE },
-    tokensOf: () => aTokenSource().tokens,
-  });
-  const endpoint = tokenEndpointAt({ http, authUrl: "https://auth.example", timeoutMs: 1_000 });
-  const secret = new Secret("secret");
-
-  beforeAll(() => nock.disableNetConnect());
-  afterEach(() => {
-    expect(nock.pendingMocks()).toEqual([]);
-    nock.abortPendingRequests();
-    nock.cleanAll();
-  });
-  afterAll(async () => {
-    await http.close();
-    nock.enableNetConnect();
-    nock.restore();
-  });
-
-  it("answers API calls", async () => {
-    nock("https://api.example", { reqheaders: { authorization: "Bearer token-1" } })
-      .get(`/addons/${UUID}`)
-      .reply(200, { id: UUID });
-    await expect(platformFor(UUID).addons.own()).resolves.toEqual({ id: UUID });
-  });
-
-  it("issues tokens", async () => {
-    nock("https://auth.example")
-      .post("/oauth/token", { grant_type: "refresh_token", refresh_token: "secret", client_secret: "secret" })
-      .reply(201, { access_token: "a" });
-    await expect(endpoint.refresh(secret, secret)).resolves.toMatchObject({ outcome: "issued" });
-  });
 });

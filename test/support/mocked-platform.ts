@@ -1,86 +1,50 @@
 import { randomBytes } from "node:crypto";
-import nock, { type Body } from "nock";
 import supertest from "supertest";
 import { openDatabase } from "../../src/database/database.ts";
 import type { Environment } from "../../src/environment.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import { aFreshDatabase } from "./database.ts";
+import { type Answer, PLAYED, playPlatform } from "./played-platform.ts";
 import { sellers } from "./sellers.ts";
 import { eventually, QUICK } from "./world.ts";
-
-/** What the service sent to the platform, or was answered by it. */
-export interface Sent {
-  /** As `PATCH /addons/…/config`; of the token endpoint with what was asked for: `POST /oauth/token refresh_token`. */
-  call: string;
-  /** A form's members, or the JSON. */
-  body: Record<string, unknown>;
-  authorization: string | undefined;
-  at: Date;
-}
-
-/** An answer of the platform's: 200 with JSON unless it says otherwise. */
-interface Answer {
-  status?: number;
-  body?: Body;
-  headers?: Record<string, string>;
-}
 
 /** No platform is there that a test would wait for. */
 const AT_ONCE = { ...QUICK, exchangeAfterMs: 50, pauses: 0.01, callPauses: 0.01 };
 
-const API = "https://api.platform.example";
-const AUTH = "https://id.platform.example";
-
 /**
- * Your service beside a platform that is played by nock: each answer is declared before the call, and the network is
- * closed, so that a call that was not declared fails. Where the platform behaves, `aWorld` with the sandbox says more.
+ * Your service, or that of the kit's tests, beside a platform that is played by nock: each answer is declared before the
+ * call, and the network is closed. Where the platform behaves, `aWorld` with the sandbox says more.
  */
-export async function aMockedPlatform(extra: Environment = {}) {
-  nock.disableNetConnect();
-  nock.enableNetConnect(/^127\.0\.0\.1/);
+export async function aMockedPlatform(extra: Environment = {}, sells: keyof typeof sellers = "yours") {
+  const platform = playPlatform();
   const database = await aFreshDatabase();
   const login = { user: "teapots", password: randomBytes(24).toString("hex") };
   const clientSecret = randomBytes(24).toString("hex");
-  const config = sellers.yours.config({
+  const seller = sellers[sells];
+  const config = seller.config({
     PORT: "0",
     HOST: "127.0.0.1",
     ADDON_ID: login.user,
     ADDON_PASSWORD: login.password,
     CLIENT_SECRET: clientSecret,
     ENCRYPTION_KEY: randomBytes(24).toString("hex"),
-    PLATFORM_API_URL: API,
-    PLATFORM_AUTH_URL: AUTH,
-    PLATFORM_STATUS_URL: "https://status.platform.example",
+    ...PLAYED,
     SWEEP_CRON: "* * * * * *",
     ...database.environment,
     ...extra,
   });
   const log: string[] = [];
   const logTo = { write: (line: string) => void log.push(line) };
-  const service = await runWeb(config, { ...sellers.yours.parts, logTo, pace: AT_ONCE });
+  const service = await runWeb(config, { ...seller.parts, logTo, pace: AT_ONCE });
   const db = openDatabase(database.settings);
   await Promise.all([service.ready, db.prisma()]);
-  const sent: Sent[] = [];
-
-  /** Declares the answer to one call, with these members in its body; of several for it, the first that is left. */
-  function answers(call: string, answer: Answer = {}, members: Record<string, string> = {}): void {
-    const [method, path] = call.split(" ") as [string, string];
-    const { status = 200, body = {}, headers = {} } = answer;
-    const isMeant = (body: Record<string, unknown>) =>
-      Object.entries(members).every(([name, value]) => body[name] === value);
-    nock(path === "/oauth/token" ? AUTH : API)
-      .intercept(path, method, isMeant)
-      .reply(function (_uri, requestBody) {
-        const authorization = [this.req.headers["authorization"] ?? []].flat()[0];
-        sent.push({ call, body: membersOf(requestBody), authorization, at: new Date() });
-        return [status, body, headers];
-      });
-  }
+  const { answers } = platform;
 
   return {
-    sent,
+    ...platform,
     clientSecret,
-    answers,
+    /** For calls of the service's own code. */
+    services: service.services,
     /** The answer to an exchange of `code`; tokens unless it says otherwise. */
     exchanges: (code: string, answer?: Answer) =>
       answers("POST /oauth/token", answer ?? { body: tokens() }, { grant_type: "authorization_code", code }),
@@ -109,19 +73,12 @@ export async function aMockedPlatform(extra: Environment = {}) {
         expect(await step.findMany({ where: { uuid } })).toEqual([]);
         return resource.findUniqueOrThrow({ where: { uuid }, include: { credential: true } });
       }),
-    calls: () => sent.map(({ call }) => call),
     logged: () => log.join(""),
-    /** What was declared and not called; it is forgotten. */
-    unused(): string[] {
-      const unused = nock.pendingMocks();
-      nock.cleanAll();
-      return unused;
-    },
     async close(): Promise<void> {
       await db.close();
       await service.stop();
       await database.close();
-      nock.enableNetConnect();
+      platform.close();
     },
   };
 }
@@ -137,8 +94,3 @@ export function tokens(change: Record<string, unknown> = {}) {
 
 const uuidOf = (name: string) =>
   `00000000-0000-4000-8000-${Buffer.from(name.padEnd(6, "-").slice(-6)).toString("hex")}`;
-
-function membersOf(body: unknown): Record<string, unknown> {
-  if (typeof body !== "string") return body as Record<string, unknown>;
-  return Object.fromEntries(new URLSearchParams(body));
-}

@@ -14,7 +14,7 @@ const given = (needed: string | undefined) => (needed ? it : it.skip);
 
 const platform = opened(() => aMockedPlatform());
 beforeEach(() => void platform.sent.splice(0));
-afterEach(() => expect(platform.unused()).toEqual([]));
+afterEach(() => expect([platform.undeclared(), platform.unused()]).toEqual([[], []]));
 
 /** The body of a provision request with a grant of its own. */
 function aRequest(plan: string) {
@@ -113,13 +113,17 @@ given(latePlan)(
 );
 
 given(plan)("a call that was not declared reaches nobody, as the network is closed", async () => {
+  const before = platform.logged().length;
   const { uuid, code, body } = aRequest(plan!);
   await platform.provision(body);
-  await eventually(() => /Nock: (Disallowed|No match)/.test(platform.logged()));
+  await eventually(() =>
+    expect(platform.logged().slice(before)).toContain("Nock: Disallowed net connect for"),
+  );
   expect(platform.calls()).toEqual([]);
   platform.exchanges(code);
   platform.isAttachedTo(uuid, "bookshop");
   await platform.becomes(uuid, "active");
+  expect(new Set(platform.undeclared())).toEqual(new Set(["POST id.platform.example/oauth/token"]));
 });
 
 describe("a platform that does not behave", () => {

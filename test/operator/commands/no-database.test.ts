@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import { startSandbox } from "../../../packages/sandbox/index.ts";
-import { inOrder } from "../../platform/api-client.ts";
-import { aClosedPort, type Answering, aServer } from "../../platform/local-server.ts";
+import { aClosedPort, type Answering, aServer, inOrder } from "../../platform/local-server.ts";
 import { kit, kitJson, runningKit } from "../../support/kit.ts";
 import { createProgram } from "../../../src/operator/commands/program.ts";
 import { build, buildText } from "../../../src/version.ts";
