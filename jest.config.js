@@ -19,6 +19,9 @@ export default {
   // Against hanging only: a slow machine under load is no failure.
   testTimeout: 90_000,
   maxWorkers: Math.max(Math.min(most, Math.floor(totalmem() / 2 / BYTES_OF_A_WORKER)), 2),
+  // Of a worker that has nothing open, the system takes up to a second to free its memory. Jest's own limit is half a
+  // second; it then says "failed to exit gracefully" of sound tests. What a test leaves open is still named after this.
+  workerGracefulExitTimeout: 10_000,
   // A process grown big is begun anew.
   workerIdleMemoryLimit: "500MB",
 };
