@@ -2,6 +2,7 @@ import pg from "pg";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { refreshNow } from "../../src/credentials/pools.ts";
 import { aGate } from "../support/a-vendor.ts";
+import { ALL } from "../support/forged.ts";
 import { tokenPairs } from "../support/token-pairs.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
 import {
@@ -50,7 +51,7 @@ describe("concurrent calls to the token endpoint", () => {
   it("are limited to TOKEN_CONCURRENCY for grants and refreshes together, grants first", async () => {
     const uuids = await world.installed(8);
     isHeld = true;
-    await world.rows(`UPDATE credentials SET due_at = now()`);
+    await world.forged.tokensFellDue();
     world.service.services.jobs.wake("refresh-tokens");
     await eventually(() => expect(calls).toHaveLength(4));
     const fresh = await tokenPairs(world).install(3);
@@ -72,7 +73,7 @@ describe("concurrent calls to the token endpoint", () => {
   it("hold up no token that a caller waits for", async () => {
     const [asked, ...others] = (await world.installed(5)) as [string, ...string[]];
     isHeld = true;
-    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [others]);
+    await world.forged.tokensFellDue(others);
     world.service.services.jobs.wake("refresh-tokens");
     await eventually(() => expect(calls).toHaveLength(4));
     const refreshed = refreshNow(world.service.services, asked);
@@ -97,7 +98,7 @@ describe("claims on credentials", () => {
   const refresh = (uuid: string) => claimRefresh(world.service.services.db, uuid);
 
   it("gives each row to one claimant only, and marks token pairs as possibly sent", async () => {
-    await world.rows(`UPDATE credentials SET due_at = now()`);
+    await world.forged.tokensFellDue();
 
     const claimed = (await Promise.all([refreshes(5), refreshes(5), refreshes(5)])).flat();
     claimed.push(...(await refreshes(20)));
@@ -110,39 +111,29 @@ describe("claims on credentials", () => {
   });
 
   it("gives each grant to one claimant only, and does not mark it as sent", async () => {
-    await world.rows(
-      `UPDATE credentials SET state = 'grant_pending', due_at = now(), leased_until = NULL, sent_at = NULL,
-         grant_deadline = now() + interval '1 minute'`,
-    );
+    await world.forged.grantIsPending();
     const claimed = (await Promise.all([grants(5), grants(5), grants(5)])).flat();
     claimed.push(...(await grants(20)));
     expect(claimed.map(({ uuid }) => uuid).sort()).toEqual(uuids);
     expect(await grants(20)).toEqual([]);
     // A call that was never made has no unknown outcome.
     expect(await world.rows(`SELECT 1 FROM credentials WHERE sent_at IS NOT NULL`)).toEqual([]);
-    await world.rows(`UPDATE credentials SET state = 'active', grant_deadline = NULL, leased_until = NULL`);
+    await world.forged.grantIsExchanged();
   });
 
   it("gives grants in the order of their deadlines, whatever the order in which they fell due", async () => {
     const left = [200, 40, 120, 60, 250, 20, 90, 160];
-    await world.rows(
-      `UPDATE credentials c SET state = 'grant_pending', leased_until = NULL, due_at = now() - make_interval(secs => i.life),
-         grant_deadline = now() + make_interval(secs => i.life)
-       FROM unnest($1::uuid[], $2::float8[]) AS i(uuid, life) WHERE c.uuid = i.uuid`,
-      [uuids.slice(0, 8), left],
-    );
+    for (const [index, life] of left.entries())
+      await world.forged.grantIsPending(uuids[index]!, { leftSeconds: life, inSeconds: -life });
     const urgent = left.toSorted((one, other) => one - other).map((life) => uuids[left.indexOf(life)]);
     expect((await grants(3)).map(({ uuid }) => uuid)).toEqual(urgent.slice(0, 3));
     expect((await grants(20)).map(({ uuid }) => uuid)).toEqual(urgent.slice(3));
-    await world.rows(`UPDATE credentials SET state = 'active', grant_deadline = NULL, leased_until = NULL`);
+    await world.forged.grantIsExchanged();
   });
 
   it("are not marked as sent after a later claim, even when both ask at the same moment", async () => {
     const [uuid] = uuids as [string];
-    const [row] = await world.rows<{ lease: number }>(
-      `UPDATE credentials SET leased_until = now() + interval '45 seconds' WHERE uuid = $1 RETURNING lease`,
-      [uuid],
-    );
+    const [row] = await world.forged.tokensAreTakenByAnother(uuid);
     const claim = { uuid, state: "grant_pending", claimedAtMs: Date.now() } as ClaimedCredential;
     const asked = [row!.lease - 1, row!.lease].map((lease) => markSent(world.db, { ...claim, lease }));
     expect(await Promise.all(asked)).toEqual([false, true]);
@@ -151,27 +142,18 @@ describe("claims on credentials", () => {
 
 describe("what an older client secret was used for", () => {
   const pass = () => makeOlderTokensDue(world.db);
-  const elevenSecondsPass = () =>
-    world.rows(
-      `UPDATE client_secrets SET created_at = created_at - interval '11 seconds', spread_at = spread_at - interval '11 seconds'`,
-    );
+  const elevenSecondsPass = () => world.forged.secretsAged(11);
+  const NUMBER_2 = "c81e728d-9d4c-2f63-6f06-7f89cc14862c";
   const notDue = () => world.rows(`SELECT uuid FROM credentials WHERE due_at > now()`);
 
-  beforeEach(async () => {
-    await world.rows(`TRUNCATE credentials, client_secrets`);
-    await world.rows(
-      `INSERT INTO credentials (uuid, state, sealed_access_token, sealed_refresh_token, due_at, secret_version)
-       SELECT md5(i::text)::uuid, 'active', '\\x01', '\\x01', now() + interval '4 hours', 1 FROM generate_series(1, 6000) i`,
-    );
-    await world.rows(
-      `INSERT INTO client_secrets (version, sealed_secret, hash) VALUES (1, '\\x01', '\\x01'), (2, '\\x02', '\\x01')`,
-    );
-  });
+  beforeEach(() => world.forged.manyPairsAreOfAnOlderSecret(6_000));
 
   it("two processes that start together make older tokens due for a new client secret, once", async () => {
     await Promise.all([pass(), pass()]);
     expect(await notDue()).toEqual([]);
-    await world.rows(`UPDATE credentials SET due_at = now() + interval '1 hour', attempts = 1`);
+    // Their refreshes have failed once.
+    await world.forged.tokensWereTried(ALL, 1);
+    await world.forged.tokensAreDueIn(ALL, 3_600);
     expect(await pass()).toBe(0);
     await elevenSecondsPass();
     expect([await pass(), await pass()]).toEqual([0, 0]);
@@ -186,7 +168,7 @@ describe("what an older client secret was used for", () => {
     expect(await pass()).toBe(0);
     await other.query("COMMIT");
     await other.end();
-    await world.rows(`UPDATE credentials SET due_at = now() + interval '1 hour' WHERE uuid = md5('2')::uuid`);
+    await world.forged.tokensAreDueIn(NUMBER_2, 3_600);
     expect(await pass()).toBe(2);
     expect(await notDue()).toEqual([]);
     expect(await pass()).toBe(0);

@@ -89,7 +89,7 @@ describe("reset of the client secret", () => {
   it("lifts a wrong rejection when the token endpoint refuses a refresh token sent with that secret", async () => {
     const uuid = await life.settled();
     life.control.revoke(uuid, "refresh");
-    await life.world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() WHERE ${NEWEST}`);
+    await life.world.forged.secretIsRejected();
     await life.makeDue([uuid]);
     const lifted = `SELECT 1 FROM client_secrets WHERE ${NEWEST} AND rejected_at IS NULL`;
     await eventually(async () => expect(await life.world.rows(lifted)).toHaveLength(1));
@@ -100,11 +100,7 @@ describe("reset of the client secret", () => {
 
   it("does not revive credentials that the platform has ended, and raises no alarm about them", async () => {
     const uuid = await life.settled();
-    await life.world.rows(
-      `UPDATE credentials SET state = 'needs_reauth', reason = 'refresh_token_rejected', attempts = 3,
-         rejected_at = now() - interval '1 day', due_at = now() + interval '20 hours' WHERE uuid = $1`,
-      [uuid],
-    );
+    await life.world.forged.refreshIsGivenUp(uuid);
     life.control.revoke(uuid, "refresh");
     const since = { log: life.world.logged().length, call: life.position() };
     const { secret } = life.control.resetClientSecret();
@@ -121,7 +117,7 @@ describe("reset of the client secret", () => {
     const { secret } = life.control.resetClientSecret();
     const since = life.world.logged().length;
     // As if a command had met the rejection first, and told of it on its terminal.
-    await life.world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() WHERE ${NEWEST}`);
+    await life.world.forged.secretIsRejected();
     for (let asked = 0; asked < 5; asked += 1)
       await expect(life.own(uuid)).rejects.toMatchObject({ id: "client_secret_rejected" });
     expect(life.world.logged().slice(since).split(`"alarm":"client_secret_rejected"`)).toHaveLength(2);

@@ -128,11 +128,7 @@ describe("where dead codes and tokens get a 401 without a reason, as a wrong cli
   it("that is for two refresh tokens counts again at each retry, unless somebody succeeded since the first one", async () => {
     const uuids = await life.world.installed(2);
     for (const uuid of uuids) life.control.revoke(uuid, "refresh");
-    const retry = (refusedBefore: string) =>
-      life.world.rows(
-        `UPDATE credentials SET rejected_at = now() - $2::interval, attempts = 3, due_at = now() WHERE uuid = ANY($1::uuid[])`,
-        [uuids, refusedBefore],
-      );
+    const retry = (secondsAgo: number) => life.world.forged.tokensAreRefusedSince(uuids, secondsAgo);
     const refused = () =>
       eventually(async () =>
         expect(
@@ -142,10 +138,10 @@ describe("where dead codes and tokens get a 401 without a reason, as a wrong cli
           ),
         ).toHaveLength(2),
       );
-    await retry("10 minutes");
+    await retry(600);
     await refused();
     expect(await secret()).toEqual(WORKS);
-    await retry("0");
+    await retry(0);
     await eventually(async () => expect(await secret()).toEqual(PRESUMED));
     await forget([...uuids, ...(await life.world.installed(1))]);
   });
@@ -164,7 +160,7 @@ describe("where dead codes and tokens get a 401 without a reason, as a wrong cli
     );
     expect(life.tokenCalls(since).length).toBeLessThan(20);
     await life.makeDue([uuids[0]!]);
-    await life.world.rows(`UPDATE client_secrets SET probe_at = now()`);
+    await life.world.forged.secretMayBeTried();
     await life.becomes(uuids[0]!, { generation: 2 });
     await forget(uuids);
   });

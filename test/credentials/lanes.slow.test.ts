@@ -39,10 +39,7 @@ const life = opened(() => aLifecycle({ parts: { wrapTokenEndpoint, wrapDatabase,
 async function begin(count: number, seconds: number): Promise<string[]> {
   const uuids = await life.install(count);
   mostAtRisk = 0;
-  await life.world.rows(
-    `UPDATE credentials SET due_at = now(), grant_deadline = now() + make_interval(secs => $2) WHERE uuid = ANY($1::uuid[])`,
-    [uuids, seconds],
-  );
+  await life.world.forged.grantHasLeft(uuids, seconds);
   life.world.service.services.jobs.wake("exchange-grants");
   return uuids;
 }

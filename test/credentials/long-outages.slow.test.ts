@@ -1,5 +1,6 @@
 import { jest } from "@jest/globals";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
+import { ALL } from "../support/forged.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { opened } from "../support/world.ts";
 
@@ -14,7 +15,7 @@ const life = opened(async () => {
 afterEach(async () => {
   life.control.clearFaults();
   life.control.settings({ acceptDelayMs: 0 });
-  await life.world.rows(`UPDATE credentials SET due_at = NULL`);
+  await life.world.forged.tokensAreDueIn(ALL, null);
 });
 
 const TOKENS = "POST /oauth/token";
@@ -35,11 +36,7 @@ async function fiveMinutes(trouble: (second: number) => FaultAction | null) {
   const [uuid] = await life.install(1);
   const tries: number[] = [];
   for (;;) {
-    const [row] = await life.world.rows<{ state: string; reason: string | null; second: number }>(
-      `UPDATE credentials SET due_at = now(), grant_deadline = grant_deadline - greatest(due_at - now(), interval '0')
-       WHERE uuid = $1 RETURNING state, reason, extract(epoch FROM now() + interval '305 seconds' - grant_deadline)::float8 AS second`,
-      [uuid],
-    );
+    const [row] = await life.world.forged.grantIsAtItsNextTry(uuid!);
     if (row!.state !== "grant_pending") return { state: row!.state, reason: row!.reason, tries };
     const action = trouble(row!.second);
     if (action) life.control.fault(TOKENS, action);
@@ -126,13 +123,7 @@ async function states(uuids: string[]): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
 }
 
-/** Moves all times in these rows into the past. */
-const age = (uuids: string[], by: string) =>
-  life.world.rows(
-    `UPDATE credentials SET due_at = due_at - $2::interval, issued_at = issued_at - $2::interval,
-       expires_at = expires_at - $2::interval, rejected_at = rejected_at - $2::interval WHERE uuid = ANY($1::uuid[])`,
-    [uuids, by],
-  );
+const age = (uuids: string[], by: string) => life.world.forged.tokensAged(uuids, by);
 
 describe("tokens are refreshed after", () => {
   it("a token endpoint that is away for ten hours: few calls, none given up, all fresh within a minute", async () => {
@@ -154,7 +145,7 @@ describe("tokens are refreshed after", () => {
       await minutes(20);
       expect(calls(since)).toBeLessThanOrEqual(uuids.length + 80);
       await age(uuids, "10 hours");
-      await life.world.rows(`UPDATE credentials SET due_at = due_at + interval '10 hours'`);
+      await life.world.forged.tokensArePutOff(ALL, "10 hours");
       life.control.advanceClock(36_000);
       life.control.clearFaults();
       await minutes(1.25);
@@ -169,15 +160,10 @@ describe("tokens are refreshed after", () => {
 
   it("the restore of yesterday's backup, and a day during which no process ran", async () => {
     const uuids = await active(10);
-    await life.world.rows(
-      `CREATE TABLE yesterday AS SELECT * FROM credentials WHERE uuid = ANY($1::uuid[])`,
-      [uuids],
-    );
+    const restored = await life.world.forged.credentialsAreBackedUp();
     await life.makeDue(uuids);
     await lookFor("refreshes");
-    await life.world.rows(`DELETE FROM credentials WHERE uuid = ANY($1::uuid[])`, [uuids]);
-    await life.world.rows(`INSERT INTO credentials SELECT * FROM yesterday`);
-    await life.world.rows(`DROP TABLE yesterday`);
+    await restored();
     // Its access tokens have been replaced since; half of them are detected on use, half by the next sweep.
     await life.expectAlive(uuids.slice(0, 5));
     await age(uuids.slice(5), "24 hours");
@@ -232,7 +218,7 @@ describe("refused refresh tokens", () => {
   });
 
   it("are not given up by a wave, however many there are, and work again within an hour after it", async () => {
-    await life.world.rows(`DELETE FROM credentials`);
+    await life.world.forged.nothingIsLeftOf("credentials");
     const uuids = await active(30);
     life.control.fault(TOKENS, { status: 400, body: { error: "invalid_grant" } }, 10_000);
     await life.makeDue(uuids);

@@ -86,7 +86,7 @@ it("a worker process that is frozen during a refresh, and considered dead, leave
   await eventually(() => life.control.faults().length === 0);
   frozen.signal("SIGSTOP");
   await eventually(() => life.issuedSince(since) === 10);
-  await life.world.rows(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);
+  await life.world.forged.tokenLeaseIsOver();
   await life.start("worker", sweeping);
   await life.become(uuids, 2);
   frozen.signal("SIGCONT");

@@ -15,7 +15,7 @@ const life = opened(() =>
 afterEach(async () => {
   life.control.clearFaults();
   life.control.settings({ legacyGrants: true });
-  for (const table of ["steps", "credentials", "resources"]) await life.world.rows(`DELETE FROM ${table}`);
+  await life.world.forged.nothingIsLeftOf("steps", "credentials", "resources");
 });
 
 async function recover(which: string[] | "all", signal = new AbortController().signal) {
@@ -42,20 +42,14 @@ const grants = (since: number) => life.entries(since).filter(({ path }) => path.
 
 it("recovers a grant whose outcome was unknown, unless it was exchanged at the platform", async () => {
   const [uuid] = await imported(1);
-  await life.world.rows(
-    `UPDATE credentials SET state = 'grant_lost', reason = 'outcome_unknown' WHERE uuid = $1`,
-    [uuid],
-  );
+  await life.world.forged.grantWasLost(uuid!, "outcome_unknown");
   expect(await recover("all")).toEqual({ done: [uuid], failed: [], skipped: [] });
   expect(await life.row(uuid!)).toMatchObject({ state: "active", reason: null, generation: 1 });
 });
 
 it("recovers a needs_reauth resource when it is named and the platform gives a grant, never with --all", async () => {
   const [revoked] = await imported(1);
-  await life.world.rows(
-    `UPDATE credentials SET state = 'needs_reauth', reason = 'refresh_token_rejected' WHERE uuid = $1`,
-    [revoked],
-  );
+  await life.world.forged.refreshIsGivenUp(revoked!);
   expect(await recover("all")).toEqual({ done: [], failed: [], skipped: [] });
   expect(await recover([revoked!])).toEqual({ done: [revoked], failed: [], skipped: [] });
 });
@@ -100,7 +94,7 @@ it("stops when the exchange shows that the client secret is rejected, and asks f
   await expect(recover("all")).rejects.toMatchObject({ id: "client_secret_rejected" });
   expect(grants(asked)).toEqual([]);
   life.control.clearFaults();
-  await life.world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
+  await life.world.forged.secretIsAccepted();
   const { secrets } = life.world.service.services.credentials;
   await eventually(async () => expect(await secrets.current()).toMatchObject({ isRejected: false }));
   // The service's own sweep may be first to exchange some of the grants that were stored above.
@@ -120,10 +114,7 @@ describe("the service itself", () => {
     const installs = Array.from({ length: count }, () => life.control.install({ plan }));
     const uuids = (await Promise.all(installs)).map(({ addon }) => addon.id);
     for (const uuid of uuids) await life.becomes(uuid, { lastError: expect.any(String) });
-    await life.world.rows(
-      `UPDATE credentials SET grant_deadline = now() - interval '1 second', due_at = now(), leased_until = NULL WHERE uuid = ANY($1::uuid[])`,
-      [uuids],
-    );
+    await life.world.forged.grantIsOver(uuids, { isFree: true });
     life.control.clearFaults();
     return uuids;
   }

@@ -130,10 +130,7 @@ describe("refresh of a token", () => {
 
   it("quarantines a row whose access token belongs to another resource, without a call", async () => {
     const [one, other] = [await life.settled(), await life.settled()];
-    await life.world.rows(
-      `UPDATE credentials SET sealed_access_token = (SELECT sealed_access_token FROM credentials WHERE uuid = $2) WHERE uuid = $1`,
-      [one, other],
-    );
+    await life.world.forged.accessTokenIsThatOf(one, other);
     const since = life.position();
     await expect(life.own(one)).rejects.toThrow(/cannot be decrypted/);
     expect(life.entries(since)).toEqual([]);
@@ -148,10 +145,7 @@ describe("refresh of a token", () => {
     await makeDue(uuid);
     await eventually(() => expect(life.tokenCalls(since)).toHaveLength(1));
     // Another process takes over, as after a freeze, and updates the row while this answer is still under way.
-    await life.world.rows(
-      `UPDATE credentials SET lease = lease + 1, leased_until = NULL, sent_at = NULL, due_at = now() + interval '1 hour' WHERE uuid = $1`,
-      [uuid],
-    );
+    await life.world.forged.tokensAreDoneByAnother(uuid);
     arrive();
     await says(`"uuid":"${uuid}","msg":"Tokens arrived`);
     // The stored token is the one that the late answer invalidated.
@@ -187,22 +181,19 @@ describe("a call to the platform with a dead token", () => {
 
   it("is no call with a dead one while a grant is recovered; until then the older pair's token works", async () => {
     const uuid = await life.settled();
-    const set = (what: string) => life.world.rows(`UPDATE credentials SET ${what} WHERE uuid = $1`, [uuid]);
-    await set(`state = 'grant_pending', due_at = now() + interval '1 hour'`);
+    await life.world.forged.grantIsPending(uuid, { leftSeconds: 3_600, inSeconds: 3_600 });
     await life.expectAlive([uuid]);
     life.control.revoke(uuid, "access");
     await expect(life.own(uuid)).rejects.toMatchObject({ id: "grant_pending", isFinal: false });
-    await set(`expires_at = now()`);
+    await life.world.forged.tokensExpired(uuid);
     await expect(life.own(uuid)).rejects.toMatchObject({ id: "grant_pending", isFinal: false });
     await life.control.deprovision(uuid);
   });
 
   it("refreshes an expired token on use", async () => {
     const uuid = await life.settled();
-    await life.world.rows(
-      `UPDATE credentials SET expires_at = now() - interval '1 hour', due_at = now() + interval '1 hour' WHERE uuid = $1`,
-      [uuid],
-    );
+    await life.world.forged.tokensExpired(uuid);
+    await life.world.forged.tokensAreDueIn(uuid, 3_600);
     await life.expectAlive([uuid]);
     expect((await life.row(uuid)).generation).toBe(2);
   });

@@ -30,12 +30,8 @@ const ctx = () => life.world.service.services;
 const install = async (plan = "basic") => (await life.control.install({ plan })).addon.id;
 const exchanges = (uuid: string) => life.exchangesOf(life.requestFor(uuid).oauth_grant.code);
 const logged = (words: string) => life.world.logged().match(new RegExp(words, "g")) ?? [];
-/** Changes a row as another process does it, which no sweep finds before the test is over. */
-const change = (uuid: string, assignments: string) =>
-  life.world.rows(
-    `UPDATE credentials SET ${assignments}, due_at = now() + interval '1 hour' WHERE uuid = $1`,
-    [uuid],
-  );
+/** No sweep finds it before the test is over. */
+const untilTheEnd = (uuid: string) => life.world.forged.tokensAreDueIn(uuid, 3_600);
 
 describe("while the answer to a refresh is on its way", () => {
   interface Case {
@@ -54,7 +50,7 @@ describe("while the answer to a refresh is on its way", () => {
     {
       what: "another process replaced the pair: a refusal is ignored",
       fault: NOT_YET,
-      meanwhile: (uuid) => change(uuid, "lease = lease + 1, generation = 2, leased_until = NULL"),
+      meanwhile: (uuid) => life.world.forged.aNewerPairIsStoredByAnother(uuid),
       done: { done: "failed" },
       row: { state: "active", generation: 2, isRefused: false, attempts: 0 },
     },
@@ -68,7 +64,7 @@ describe("while the answer to a refresh is on its way", () => {
     {
       what: "another process stored a newer token: nothing is stored, and no further call is made",
       async meanwhile(uuid) {
-        await change(uuid, "leased_until = NULL, sent_at = NULL");
+        await life.world.forged.tokensAreDoneByAnother(uuid);
         expect((await refreshInAnotherProcess(uuid)).done).toBe("stored");
       },
       done: { done: "not_ours" },
@@ -79,7 +75,8 @@ describe("while the answer to a refresh is on its way", () => {
       what: "the lease is lost: the refresh token that replaces the stored one is stored",
       refreshToken: "new",
       async meanwhile(uuid) {
-        await change(uuid, "leased_until = now()");
+        await untilTheEnd(uuid);
+        await life.world.forged.tokenLeaseIsOver(uuid);
         const refused = { done: "failed", failure: { outcome: "token_rejected" } };
         expect(await refreshInAnotherProcess(uuid)).toMatchObject(refused);
       },
@@ -90,7 +87,7 @@ describe("while the answer to a refresh is on its way", () => {
     {
       what: "a newer pair is stored: one with another refresh token is not",
       refreshToken: "new",
-      meanwhile: (uuid) => change(uuid, "generation = generation + 1, lease = lease + 1"),
+      meanwhile: (uuid) => life.world.forged.aNewerPairIsStoredByAnother(uuid),
       done: { done: "not_ours" },
       row: { state: "active", generation: 2 },
       until: null,
@@ -98,7 +95,10 @@ describe("while the answer to a refresh is on its way", () => {
     {
       what: "a process without the key quarantines the row: the new refresh token is stored",
       refreshToken: "new",
-      meanwhile: (uuid) => change(uuid, "state = 'quarantined', reason = 'key_missing', leased_until = NULL"),
+      async meanwhile(uuid) {
+        await life.world.forged.tokensAre("quarantined", uuid);
+        await life.world.forged.tokenLeaseIsGivenBack(uuid);
+      },
       done: { done: "stored" },
       row: { state: "active", generation: 2 },
     },
@@ -162,7 +162,8 @@ describe("tokens that are to be stored", () => {
       const uuid = pair ?? (await install());
       const refreshed = isRefresh && refreshNow(ctx(), uuid);
       await eventually(() => expect(failed).toBeGreaterThan(0));
-      await change(uuid, "leased_until = NULL");
+      await untilTheEnd(uuid);
+      await life.world.forged.tokenLeaseIsGivenBack(uuid);
       await life.makeDue([uuid]);
       ctx().jobs.wake(isRefresh ? "refresh-tokens" : "exchange-grants");
       await life.becomes(uuid, { isLeased: true });
@@ -182,8 +183,7 @@ describe("tokens that are to be stored", () => {
       const uuid = await install("dedicated");
       await eventually(() => expect(failed).toBeGreaterThan(0));
       await life.ageGrant(uuid);
-      const free = () =>
-        life.world.rows(`UPDATE credentials SET leased_until = NULL WHERE uuid = $1`, [uuid]);
+      const free = () => life.world.forged.tokenLeaseIsGivenBack(uuid);
       if (which === "this process") {
         await free();
         await life.becomes(uuid, { isLeased: true });
@@ -204,16 +204,12 @@ describe("tokens that are to be stored", () => {
   );
 
   it("are not requested by a process whose lease was lost before its call", async () => {
-    moments.set("before mark_sent", () =>
-      life.world.rows(
-        `UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '1 hour' WHERE state = 'grant_pending'`,
-      ),
-    );
+    moments.set("before mark_sent", () => life.world.forged.grantsAreTakenByAnother());
     const uuid = await install();
     await eventually(() => expect(moments.size).toBe(0));
     await sleep(300);
     expect(exchanges(uuid)).toHaveLength(0);
-    await life.world.rows(`UPDATE credentials SET leased_until = NULL WHERE uuid = $1`, [uuid]);
+    await life.world.forged.tokenLeaseIsGivenBack(uuid);
     await life.becomes(uuid, { state: "active" });
     expect(exchanges(uuid)).toHaveLength(1);
   });
@@ -221,10 +217,9 @@ describe("tokens that are to be stored", () => {
   it("win over an older answer that arrives at the same moment", async () => {
     const uuid = await life.settled();
     const { db, vault } = ctx();
-    const [row] = await life.world.rows<{ lease: number; generation: number }>(
-      `UPDATE credentials SET lease = lease + 2, leased_until = now() + interval '45 seconds' WHERE uuid = $1 RETURNING lease, generation`,
-      [uuid],
-    );
+    // Two claims: the first one's answer is the older.
+    await life.world.forged.tokensAreTakenByAnother(uuid);
+    const [row] = await life.world.forged.tokensAreTakenByAnother(uuid);
     const { lease, generation } = row!;
     const pair = (by: number, token: string) => ({
       ...{ uuid, lease: by, first: false, generation, replaces: generation },
@@ -304,7 +299,7 @@ describe("what is stored after a call, and whose acknowledgement is lost,", () =
     await eventually(() => expect(logged(`"alarm":"client_secret_rejected"`)).toHaveLength(1));
     await life.becomes(uuid, { isLeased: false, isUnknown: false });
     moments.set("before take_secret_probe", lost);
-    await life.world.rows(`UPDATE client_secrets SET probe_at = now()`);
+    await life.world.forged.secretMayBeTried();
     await eventually(() => expect(moments.size).toBe(0));
     await life.becomes(uuid, { state: "active" });
   });

@@ -54,7 +54,7 @@ describe("a queue of the example", () => {
     const { uuid, response, vars } = await installed();
     expect(response.status).toBe(202);
     await eventually(async () => {
-      await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at > now()`, [uuid]);
+      await life.world.forged.stepsFellDue(uuid);
       return vars()["PIGEON_URL"] === `https://one.broker.example/${uuid}`;
     });
   });
@@ -79,7 +79,7 @@ describe("a queue of the example", () => {
     );
     expect((await told(JSON.stringify({ queue: uuid }), TOKEN, "leaked")).status).toBe(503);
     await eventually(async () => {
-      await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND kind = 'retire'`, [uuid]);
+      await life.world.forged.stepsFellDue(uuid, { kind: "retire" });
       expect(broker.keysOf(uuid)).toEqual([vars()["PIGEON_KEY"]]);
     });
   });
@@ -132,9 +132,7 @@ describe("a queue of the example", () => {
   it("is metered at its time, into a table of the vendor's", async () => {
     const { uuid } = await installed();
     await eventually(async () => {
-      await life.world.rows(
-        `UPDATE your_jobs SET due_at = now() WHERE name = 'meter' AND leased_until IS NULL`,
-      );
+      await life.world.forged.idleJobsAreDue();
       const used = `SELECT messages::int, (now() AT TIME ZONE 'UTC')::date - day AS ago FROM yours.usage WHERE uuid = $1 ORDER BY day`;
       const days = [3, 2, 1].map((ago) => ({ messages: 7, ago }));
       expect(await life.world.rows(used, [uuid])).toEqual(days);

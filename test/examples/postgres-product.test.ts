@@ -150,8 +150,7 @@ describe("a drawer of the example product", () => {
     const urls = [drawer.url()];
     await as(urls[0]!, `CREATE TABLE notes AS SELECT 'mine' AS text`);
     for (const turn of [1, 2, 3]) {
-      const ago = `UPDATE resources SET rotated_at = now() - interval '91 days' WHERE uuid = $1`;
-      await drawers.world.rows(ago, [drawer.uuid]);
+      await drawers.world.forged.rotatedDaysAgo(drawer.uuid, 91);
       await eventually(() => drawer.url() !== urls.at(-1));
       urls.push(drawer.url());
       expect(await as(drawer.url(), `SELECT text FROM notes`)).toEqual([{ text: "mine" }]);
@@ -203,8 +202,7 @@ const diesAfter = (words: string) =>
     };`);
 
 /** As if the process had died a minute ago. */
-const hurry = (uuid: string) =>
-  drawers.world.rows(`UPDATE resources SET created_at = now() - interval '1 minute' WHERE uuid = $1`, [uuid]);
+const hurry = (uuid: string) => drawers.world.forged.resourceIsFrom(uuid, 60);
 
 describe("a process of the example product that is killed between two steps", () => {
   it("creates no second drawer when it is called again, and returns the same address", async () => {

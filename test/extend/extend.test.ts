@@ -135,8 +135,7 @@ describe("a route of the vendor's", () => {
     });
     expect((await moved(uuid, { TEAPOT_URL: "https://new.example" })).status).toBe(204);
     // Not at once: the manifest of a newer release may be still to come.
-    const refused = `UPDATE steps SET attempts = 11, due_at = now() WHERE uuid = $1 AND last_error IS NOT NULL AND leased_until IS NULL RETURNING id`;
-    await eventually(async () => (await world.rows(refused, [uuid])).length > 0);
+    await eventually(async () => (await world.forged.failedStepsAreDueIn(uuid, 0, 11)).length > 0);
     await eventually(() => vars()["TEAPOT_URL"] === "https://new.example");
     await world.quiet([uuid]);
   });
@@ -261,9 +260,8 @@ describe("the vendor's metrics and checks", () => {
       "your-jobs": expect.stringMatching(/^The jobs of your service run; next \(UTC\): meter at 2/),
     });
     trouble = "The bell is cracked.";
-    await world.rows(
-      `UPDATE your_jobs SET last_error = 'no ladder', attempts = 4, failing_since = now() - interval '3 hours'`,
-    );
+    await world.forged.yourJobFailed({ attempts: 4, lastError: "no ladder" });
+    await world.forged.yourJobFailsSince(3 * 3_600);
     const said =
       /^meter failed 4 times since \S+ \S+ \(3 h ago\): no ladder\. It is tried again at \S+ \S+ \(in .*\)\.$/;
     expect(await lines()).toMatchObject({
@@ -271,19 +269,18 @@ describe("the vendor's metrics and checks", () => {
       "your-jobs": expect.stringMatching(said),
     });
     expect(await read("/operator", basic("operator", OPERATOR_PASSWORD))).toContain("meter failed 4 times");
-    const killed = `UPDATE your_jobs SET last_error = NULL, attempts = 0, failing_since = NULL, due_at = now() - interval '1 hour', leased_until = now() - interval '1 hour'`;
     await world.service.services.jobs.stop();
-    await world.rows(killed);
+    await world.forged.yourJobWorks();
+    await world.forged.yourJobWasCutOff({ attempts: 0, sinceSeconds: 3_600 });
     expect(await lines()).toMatchObject({ "your-jobs": expect.stringMatching(/^meter is due since 2/) });
-    await world.rows(`DELETE FROM your_jobs`);
+    await world.forged.nothingIsLeftOf("your_jobs");
     expect(await lines()).toMatchObject({ "your-jobs": expect.stringContaining("has planned meter yet") });
     await world.restart();
   });
 });
 
 describe("a job of the vendor's", () => {
-  const makeDue = () =>
-    world.rows(`UPDATE your_jobs SET due_at = now() - interval '1 hour' WHERE name = 'meter'`);
+  const makeDue = () => world.forged.yourJobIsDueIn(-3_600, "meter");
 
   it("waits for its time; one that was missed is made up for, once, and the next is planned", async () => {
     await eventually(row);
@@ -329,10 +326,7 @@ describe("a job of the vendor's", () => {
   it("whose process died counts as failed, and is repeated later each time, as it may be what it died of", async () => {
     await world.service.services.jobs.stop();
     const claimed = async (attempts: number, minutes: number) => {
-      await world.rows(
-        `UPDATE your_jobs SET due_at = now() - interval '1 day', attempts = $1, leased_until = now() - make_interval(mins => $2)`,
-        [attempts, minutes],
-      );
+      await world.forged.yourJobWasCutOff({ attempts, sinceSeconds: minutes * 60 });
       return (await claimJobs(world.db, ["meter"])).length;
     };
     expect(await claimed(0, 0)).toBe(1);
@@ -346,7 +340,7 @@ describe("a job of the vendor's", () => {
       await claimed(2_000, 62),
       await claimed(2_000, 64),
     ]).toEqual([0, 1, 0, 1]);
-    await world.rows(`UPDATE your_jobs SET attempts = 0, last_error = NULL, leased_until = NULL`);
+    await world.forged.yourJobWorks();
     await world.restart();
     await eventually(async () => (await row())?.attempts === 0);
   });
@@ -357,12 +351,9 @@ describe("a job of the vendor's", () => {
       /^addon_your_jobs_failing\{function="jobs.meter"\} (\d)$/m.exec(await scraped())?.[1];
     const counted = async () =>
       Number(/^addon_alarms_total\{alarm="job_fails"\} (\d+)$/m.exec(await scraped())![1]);
-    const noted = `UPDATE your_jobs SET due_at = now() - interval '1 hour', overdue_at = now() - interval '1 minute'`;
     let before: number;
     beforeEach(async () => {
-      await world.rows(
-        `UPDATE your_jobs SET attempts = 0, last_error = NULL, alarmed_at = NULL, leased_until = NULL`,
-      );
+      await world.forged.yourJobWorks();
       before = alarms().length;
     });
     async function fails(attempts: number): Promise<number> {
@@ -387,7 +378,7 @@ describe("a job of the vendor's", () => {
         since: expect.stringMatching(/^2/),
         nextTry: expect.stringMatching(/^2/),
       });
-      await world.rows(`UPDATE your_jobs SET attempts = 10`);
+      await world.forged.yourJobFailed({ attempts: 10 });
       expect([await fails(11), await fails(12), await fails(13)]).toEqual([1, 2, 2]);
       await works();
       expect(world.lines('"A job of yours works again"', '"failures":13')).toHaveLength(1);
@@ -398,7 +389,7 @@ describe("a job of the vendor's", () => {
 
     it("raises its alarm at the failure by which its next regular time has passed", async () => {
       expect(await fails(1)).toBe(0);
-      await world.rows(noted);
+      await world.forged.yourJobIsOverdueSince(60);
       expect(await fails(2)).toBe(1);
       await eventually(async () => expect(await gauge()).toBe("1"));
       await works();
@@ -412,9 +403,7 @@ describe("a job of the vendor's", () => {
     });
 
     it("raises its alarm before it runs again if its process dies each time", async () => {
-      await world.rows(
-        `UPDATE your_jobs SET attempts = 2, last_error = 'x', started_at = now(), due_at = now(), leased_until = now() - interval '1 hour'`,
-      );
+      await world.forged.yourJobWasCutOff({ attempts: 2, sinceSeconds: 3_600 });
       let seen = -1;
       next.push(async () => void (seen = alarms().length - before));
       await eventually(async () => (await row())?.attempts === 0);
@@ -428,31 +417,28 @@ describe("a job of the vendor's", () => {
         await makeDue();
         await eventually(() => runs.length === begun);
         await world.service.services.jobs.stop();
-        await world.rows(`UPDATE your_jobs SET due_at = now() + interval '1 hour'`);
+        await world.forged.yourJobIsDueIn(3_600);
         const found = await row();
         await world.restart();
         return [found?.attempts, found?.error, alarms().length - before];
       };
       const words = "Its process stopped before it had ended.";
       expect([await cutOff(), await cutOff()]).toEqual(Array(2).fill([0, words, 0]));
-      await world.rows(`UPDATE your_jobs SET overdue_at = now()`);
+      await world.forged.yourJobIsOverdueSince(0);
       expect(await cutOff()).toEqual([1, words, 1]);
       await works();
     });
 
     it("fails, by the gauge, when no process has run it for five minutes, or has ever planned it", async () => {
       await world.service.services.jobs.stop();
-      const late = (minutes: number) =>
-        world.rows(`UPDATE your_jobs SET due_at = now() - make_interval(mins => $1)`, [minutes]);
+      const late = (minutes: number) => world.forged.yourJobIsDueIn(-60 * minutes);
       await late(4);
       await eventually(async () => expect(await gauge()).toBe("0"));
       await late(6);
       await eventually(async () => expect(await gauge()).toBe("1"));
-      await world.rows(`DELETE FROM your_jobs`);
+      await world.forged.nothingIsLeftOf("your_jobs");
       await eventually(async () => expect(await gauge()).toBe("0"));
-      await world.rows(
-        `UPDATE heartbeats SET at = now() - interval '6 minutes' WHERE name = 'run-your-jobs'`,
-      );
+      await world.forged.jobLastRan("run-your-jobs", 360);
       await eventually(async () => expect(await gauge()).toBe("1"));
       await world.restart();
       await eventually(row);
@@ -475,12 +461,12 @@ describe("a job of the vendor's", () => {
     next.push((signal) => new Promise((resolve) => signal.addEventListener("abort", resolve)));
     await makeDue();
     await eventually(() => runs.length === 1);
-    await world.rows(`UPDATE your_jobs SET due_at = now() - interval '1 hour'`);
+    await world.forged.yourJobIsDueIn(-3_600);
     const other = await openContext(teapotConfig(world.environment), { ...teapotParts, vendor });
     const jobs = createYourJobs(other, vendor.jobs!);
     expect(await jobs.runDue()).toBe(0);
     // After an outage: its process lives, and extends its lease before another claims it.
-    await world.rows(`UPDATE your_jobs SET leased_until = now() - interval '1 second'`);
+    await world.forged.yourJobLeaseIsOver(1);
     other.work.noteOutage();
     expect(await jobs.runDue()).toBe(0);
     await other.close();

@@ -3,6 +3,8 @@ import type { Extensions, Kit, Rotated, Rotation } from "../../src/extend/contra
 import type { NotYet } from "../../src/resources/contract.ts";
 import { askRotation, planRotations } from "../../src/extend/rotation.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
+import type { State } from "../../src/credentials/states.ts";
+import type { Waiting } from "../support/forged.ts";
 import { kit as command } from "../support/kit.ts";
 import { interleavings } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
@@ -59,16 +61,14 @@ const events = async () => (await life.events(uuid)).filter((type) => /rotat|ret
 const ASKED_BY = `SELECT detail->>'by' AS by FROM events WHERE uuid = $1 AND type = 'rotation_asked'`;
 const becomes = (kinds: string[]) => eventually(async () => expect(await steps()).toEqual(kinds));
 /** The overlap is over, or the pause between two tries. */
-const makeDue = (which = "true") =>
-  life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at > now() AND ${which}`, [uuid]);
+const makeDue = (which: Waiting = {}) => life.world.forged.stepsFellDue(uuid, which);
 /** The new credentials are made, and the platform is to be told. */
 const announcing = () =>
   eventually(async () => {
     const made = `SELECT kind FROM steps WHERE uuid = $1 AND detail ? 'retires'`;
     expect(await life.world.rows(made, [uuid])).toEqual([{ kind: "rotate" }]);
   });
-const tokensAre = (state: string) =>
-  life.world.rows(`UPDATE credentials SET state = $2 WHERE uuid = $1`, [uuid, state]);
+const tokensAre = (state: State) => life.world.forged.tokensAre(state, uuid);
 /** An operator's `kit rotate`; returns what is skipped, and why. */
 async function byOperator(...words: string[]) {
   const { stdout } = await command(life.world.environment, ["rotate", ...words, "--json"], "", { vendor });
@@ -131,7 +131,7 @@ describe("a rotation", () => {
     first.retire.push(() => ({ later: "Still pouring." }));
     const said = (words: string) =>
       eventually(async () => {
-        await makeDue(`kind = 'retire' AND NOT detail ? 'said'`);
+        await makeDue({ kind: "retire", isSaid: false });
         const found = await life.world.rows(`SELECT detail->>'said' AS said FROM steps WHERE uuid = $1`, [
           uuid,
         ]);
@@ -203,7 +203,7 @@ describe("a rotation", () => {
     expect(token()).not.toMatch(/^token-/);
     life.control.clearFaults();
     await eventually(async () => {
-      await makeDue(`kind <> 'retire'`);
+      await makeDue({ kind: "rotate" });
       expect(await steps()).toEqual(["retire"]);
     });
     expect(token()).toMatch(/^token-/);
@@ -283,7 +283,7 @@ describe("a rotation", () => {
     await eventually(() => callsOf("retire").length === 1);
     expect(callsOf("rotate")).toHaveLength(1);
     await eventually(async () => {
-      await makeDue(`kind = 'retire' AND attempts > 0`);
+      await makeDue({ kind: "retire", isTried: true });
       expect(callsOf("rotate")).toHaveLength(2);
     });
     await done();
@@ -355,7 +355,7 @@ describe("nothing is lost or done twice", () => {
       moments.set(`unheard ${name}`, () => Promise.resolve());
       await kit.rotate(uuid);
       await eventually(async () => {
-        await makeDue(`kind <> 'retire'`);
+        await makeDue({ kind: "rotate" });
         expect(await steps()).toEqual(["retire"]);
       });
       await done();
@@ -366,15 +366,15 @@ describe("nothing is lost or done twice", () => {
   );
 });
 
+const DAYS_100 = 100 * 24 * 3_600;
+
 it("the timetable rotates credentials that are too old, and one that was refused not again on that day", async () => {
   const [young, rotated, refused] = [uuid, await life.settled(), await life.settled()];
   uuid = await life.settled();
   for (const each of [young, rotated, refused, uuid]) tokens.set(each, new Set(["first"]));
-  const old = `UPDATE resources SET created_at = now() - interval '100 days' WHERE uuid = ANY($1::uuid[])`;
-  await life.world.rows(old, [[rotated, refused, uuid]]);
-  const lately = `UPDATE resources SET rotated_at = now() - interval '1 day' WHERE uuid = $1`;
-  await life.world.rows(lately, [rotated]);
-  await life.world.rows(`INSERT INTO events (uuid, type) VALUES ($1, 'rotation_refused')`, [refused]);
+  await life.world.forged.resourceIsFrom([rotated, refused, uuid], DAYS_100);
+  await life.world.forged.rotatedDaysAgo(rotated, 1);
+  await life.world.forged.anEventIsNoted(refused, "rotation_refused");
   rotation.everyDays = 90;
   await eventually(async () => expect(await events()).toEqual(ASKED));
   expect(await life.world.rows(ASKED_BY, [uuid])).toEqual([{ by: "timetable" }]);
@@ -393,8 +393,8 @@ it("a resource whose rotation cannot be planned holds no other up, and is said a
     `CREATE TRIGGER refuse BEFORE INSERT ON steps FOR EACH ROW WHEN (NEW.kind = 'rotate' AND NEW.uuid = '${bad}') EXECUTE FUNCTION refuse()`,
   );
   rotation.everyDays = 90;
-  const old = `UPDATE resources SET created_at = now() - interval '100 days', rotated_at = NULL WHERE uuid = ANY($1::uuid[])`;
-  await life.world.rows(old, [[bad, good]]);
+  await life.world.forged.resourceIsFrom([bad, good], DAYS_100);
+  await life.world.forged.rotatedDaysAgo([bad, good], 100);
   await expect(planRotations(services)).rejects.toThrow("no rotation of this");
   await eventually(async () =>
     expect(await life.world.rows(ASKED_BY, [good])).toEqual([{ by: "timetable" }]),

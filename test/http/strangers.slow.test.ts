@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { ALL } from "../support/forged.ts";
 import type { ServiceProcess } from "../support/process.ts";
 import { aProcessWorld, before } from "../support/process-world.ts";
 import { eventually, opened } from "../support/world.ts";
@@ -98,7 +99,7 @@ onLinux(
   "a process whose file descriptors are used up raises an alarm, and then does what it could not",
   async () => {
     // Exchanges of grants that earlier processes left would leave open connections to the token endpoint.
-    await life.world.rows(`UPDATE credentials SET due_at = NULL WHERE state = 'grant_pending'`);
+    await life.world.forged.tokensAreDueIn(ALL, null);
     const web = await life.start("web", before(TAKES_DESCRIPTORS), 100);
     const uuids = await life.install(3);
     web.signal("SIGUSR2");

@@ -12,8 +12,7 @@ const life = opened(() => aLifecycle({ parts: { pace: { ...QUICK, beatMs: 100 } 
 const rows: (typeof life.world)["rows"] = (...asked) => life.world.rows(...asked);
 const environment = () => life.world.environment;
 
-/** What a dump does: another transaction writes the row. */
-const asLoaded = () => rows(`UPDATE database_history SET timeline = timeline`);
+const asLoaded = () => life.world.forged.isLoadedFromADump();
 const history = async () =>
   (
     await rows<{
@@ -40,9 +39,8 @@ const check = async () => {
 const said = (text: string) => expect.stringContaining(text) as unknown;
 
 afterEach(async () => {
-  await rows(`UPDATE database_history SET restored_at = NULL, done_at = NULL, because = NULL, promoted_at = NULL,
-    written_by = txid_current() % 4294967296`);
-  await rows(`DELETE FROM steps`);
+  await life.world.forged.wasNeverRestored();
+  await life.world.forged.nothingIsLeftOf("steps");
 });
 
 describe("a restore is noticed", () => {
@@ -77,7 +75,7 @@ describe("a restore is noticed", () => {
         ({ beats }) => beats > 8,
       ),
     );
-    await rows(`UPDATE processes SET beats = beats - 5 WHERE state = 'ready'`);
+    await life.world.forged.beatsAreLost(5);
     await eventually(isHeld);
     expect((await history()).because).toMatch(/^it lacks the last \d beats of a process that runs$/);
   });
@@ -87,9 +85,9 @@ describe("a restore is noticed", () => {
     ["a promoted standby, if it is not", 90, false],
   ])("as %s, when the timeline has changed while no process ran", async (_what, beat, isRestore) => {
     await life.world.service.stop();
-    await rows(`DELETE FROM processes`);
+    await life.world.forged.nothingIsLeftOf("processes");
     await aRow(life.world, { state: "ready", beat });
-    await rows(`UPDATE database_history SET timeline = 7, written_by = txid_current() % 4294967296`);
+    await life.world.forged.timelineChanged();
     await life.world.restart();
     expect(await isHeld()).toBe(isRestore);
     expect((await history()).promoted_at === null).toBe(isRestore);
@@ -100,7 +98,7 @@ describe("a restore is noticed", () => {
         message: said("A standby of the database was promoted"),
         fix: said("kit reconcile"),
       });
-    await rows(`DELETE FROM processes WHERE host = 'elsewhere'`);
+    await life.world.forged.madeUpProcessesAreGone();
   });
 
   it("not when nothing has happened: a restart, a vacuum, a table that is written anew", async () => {
@@ -121,20 +119,21 @@ describe("a restore that no process could notice is suspected", () => {
       const uuid = kind === "unknown_resource" ? randomUUID() : await life.settled();
       // A look that has not ended would take the mark away.
       await life.nothingLeft(uuid);
-      await rows(`INSERT INTO ledger_marks (uuid, kind, detail, first_at) VALUES ($1, $2, '{"plan": "premium", "request": "PUT"}', now() - make_interval(hours => $3))`, [uuid, kind, hoursAgo]); // prettier-ignore
+      const detail = { plan: "premium", request: "PUT" };
+      await life.world.forged.aMarkIsLeft(uuid, kind, { hoursAgo, detail });
     }
   };
   /** The job that reports has run since. */
   const reported = async () => {
-    await rows(`DELETE FROM heartbeats WHERE name = 'look-at-apps'`);
+    await life.world.forged.jobHasNotRun("look-at-apps");
     await eventually(
       async () => (await rows(`SELECT FROM heartbeats WHERE name = 'look-at-apps'`)).length > 0,
     );
   };
   afterEach(async () => {
-    await rows(`DELETE FROM ledger_marks`);
-    await rows(`UPDATE database_history SET suspected_at = NULL, written_by = txid_current() % 4294967296`);
-    await rows(`DELETE FROM processes WHERE host = 'elsewhere'`);
+    await life.world.forged.nothingIsLeftOf("ledger_marks");
+    await life.world.forged.wasNeverRestored();
+    await life.world.forged.madeUpProcessesAreGone();
   });
 
   it("once, if the platform contradicts several rows in several ways; an operator begins the hold", async () => {
@@ -173,12 +172,11 @@ const rotation = {
 };
 
 /** A step that is due. `created`: in seconds from now. */
-const step = (uuid: string, kind: string, created = -60) =>
-  rows(
-    `INSERT INTO steps (uuid, kind, due_at, detail, created_at)
-     VALUES ($1, $2::text, now(), CASE WHEN $2 IN ('change_plan', 'finish') THEN '{"plan": "premium", "isAccepted": true}'::jsonb ELSE '{}' END, now() + make_interval(secs => $3))`,
-    [uuid, kind, created],
-  );
+function step(uuid: string, kind: string, created = -60) {
+  const isOfPlan = kind === "change_plan" || kind === "finish";
+  const detail = isOfPlan ? { plan: "premium", isAccepted: true } : {};
+  return life.world.forged.aStepIsLeft({ uuid, kind, detail, sinceSeconds: -created });
+}
 
 describe("during the hold", () => {
   it.each(["announce", "change_plan", "finish", "clean_up", "report_failure", "rotate", "retire"])(
@@ -217,26 +215,20 @@ describe("during the hold", () => {
 
   it("a put-off provision that the backup brought back is not failed, and its things stay", async () => {
     const uuid = await life.settled();
-    await rows(`UPDATE resources SET state = 'provisioning', answer_status = 202 WHERE uuid = $1`, [uuid]);
-    await rows(
-      `UPDATE credentials SET state = 'grant_lost', reason = 'expired', due_at = NULL WHERE uuid = $1`,
-      [uuid],
-    );
-    await rows(`UPDATE database_history SET restored_at = now(), written_by = txid_current() % 4294967296`);
+    await life.world.forged.provisionIsUnfinished(uuid, 202);
+    await life.world.forged.grantWasLost(uuid);
+    await life.world.forged.wasRestored();
     // Another one, as a sign that the job has run.
     const later = await life.settled();
-    await rows(`UPDATE resources SET state = 'provisioning', answer_status = 202 WHERE uuid = $1`, [later]);
-    await rows(
-      `UPDATE credentials SET state = 'grant_lost', reason = 'expired', due_at = NULL WHERE uuid = $1`,
-      [later],
-    );
+    await life.world.forged.provisionIsUnfinished(later, 202);
+    await life.world.forged.grantWasLost(later);
     await life.resourceBecomes(later, { state: "failed" });
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioning" });
     // Nor after its end.
     await kitJson(environment(), ["after-restore", "--done", "--yes"]);
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioning" });
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
-    await rows(`UPDATE resources SET state = 'failed' WHERE uuid = $1`, [uuid]);
+    await life.world.forged.resourceIs(uuid, "failed");
   });
 
   it.each([

@@ -39,10 +39,7 @@ async function exported(words: string[] = [], environment = {}) {
 
 it("a resource is one line with everything but secrets; --reveal adds the values of its config vars, and is in the audit trail", async () => {
   const uuid = await life.settled();
-  await life.world.rows(
-    `INSERT INTO customer_sessions (id_hash, uuid, email, user_id, expires_at) VALUES ('\\x01', $1, 'ann@example.com', 'ann', now() + interval '1 hour')`,
-    [uuid],
-  );
+  await life.world.forged.aCustomerIsSignedOn(uuid, "ann@example.com", "ann");
   await kitJson(life.world.environment, ["tokens", "refresh", uuid]);
   const { code, lines, stdout } = await exported([uuid.toUpperCase(), uuid]);
   expect(code).toBe(0);
@@ -95,8 +92,7 @@ it("the lines of all are imported elsewhere: with app and name; what had ended i
   expect(all.code).toBe(0);
   const before = all.lines.find(({ uuid }) => uuid === kept)!;
   expect(all.lines.map(({ uuid }) => uuid)).toEqual(all.lines.map(({ uuid }) => uuid).sort());
-  for (const table of ["events", "steps", "credentials", "resources"])
-    await life.world.rows(`DELETE FROM ${table}`);
+  await life.world.forged.nothingIsLeftOf("events", "steps", "credentials", "resources");
   const { code, data } = await kitJson<{ imported: number; skipped: object[] }>(
     life.world.environment,
     ["resources", "import"],

@@ -17,7 +17,7 @@ const { rows, lines, settled, call } = {
 
 afterEach(async () => {
   operator.control.clearFaults();
-  await rows(`DELETE FROM ledger_marks`);
+  await operator.world.forged.nothingIsLeftOf("ledger_marks");
 });
 
 const alarms = (alarm: string, uuid: string) =>
@@ -32,8 +32,7 @@ const flags = async (uuid: string) =>
   ).data.credential.flags;
 const isMarked = (uuid: string) =>
   eventually(async () => expect(await operator.life.events(uuid)).toContain("gone_at_platform"));
-const lookAgain = (uuid: string) =>
-  rows(`UPDATE resources SET looked_at = now() - interval '25 hours' WHERE uuid = $1`, [uuid]);
+const lookAgain = (uuid: string) => operator.world.forged.lookedAtHoursAgo(uuid);
 
 describe("an add-on that is gone at the platform", () => {
   const NOT_FOUND = { status: 404 };
@@ -63,7 +62,7 @@ describe("an add-on that is gone at the platform", () => {
       "by a refresh that is refused",
       (uuid) => {
         operator.control.removeWithoutDeprovision(uuid);
-        return rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
+        return operator.world.forged.tokensFellDue(uuid);
       },
     ],
   ])(
@@ -107,8 +106,8 @@ describe("an add-on that is gone at the platform", () => {
     await isMarked(uuid);
     operator.control.clearFaults();
     // Its access token has expired: the look refreshes it.
-    await rows(`UPDATE credentials SET expires_at = now() WHERE uuid = $1`, [uuid]);
-    await rows(`UPDATE ledger_marks SET last_at = now() - interval '2 hours' WHERE uuid = $1`, [uuid]);
+    await operator.world.forged.tokensExpired(uuid);
+    await operator.world.forged.marksAreFrom(uuid, 2);
     await eventually(async () => expect(await operator.life.events(uuid)).toContain("back_at_platform"));
     expect(await flags(uuid)).toEqual([]);
     await operator.world.quiet([uuid]);
@@ -148,7 +147,7 @@ describe("an add-on that is gone at the platform", () => {
     await operator.world.restart({ parts: { pace: { ...QUICK, gatherMs: 1_500 } } });
     const uuids = await operator.world.installed(25);
     operator.control.fault("* /addons/*", NOT_FOUND, 10_000);
-    await rows(`UPDATE resources SET looked_at = now() - interval '25 hours' WHERE uuid = ANY($1)`, [uuids]);
+    await operator.world.forged.lookedAtHoursAgo(uuids);
     const marks = `SELECT alarmed_at FROM ledger_marks WHERE uuid = ANY($1) AND alarmed_at IS NOT NULL`;
     const alarmed = lines(`"alarm":"gone_at_platform"`).length;
     await eventually(async () => expect(await rows(marks, [uuids])).not.toEqual([]));
@@ -176,7 +175,9 @@ describe("an add-on that is gone at the platform", () => {
 describe("an add-on that the platform has on another plan", () => {
   const onOther = async (quietMinutes: number) => {
     const uuid = await settled();
-    await rows(`UPDATE resources SET plan = 'premium', looked_at = now() - interval '25 hours', updated_at = now() - make_interval(mins => $2) WHERE uuid = $1`, [uuid, quietMinutes]); // prettier-ignore
+    await operator.world.forged.planIs("premium", uuid);
+    await operator.world.forged.resourceIsQuietFor(uuid, quietMinutes * 60);
+    await lookAgain(uuid);
     return uuid;
   };
   const hasLooked = (uuid: string) =>
@@ -190,7 +191,7 @@ describe("an add-on that the platform has on another plan", () => {
     expect(stdout).toContain("kit reconcile --fix plan_differs");
     expect((await operator.get()).text).toContain("1 resource on another plan");
     expect(lines('"alarm":"plan_differs"')).toEqual([]);
-    await rows(`UPDATE resources SET plan = 'basic' WHERE uuid = $1`, [uuid]);
+    await operator.world.forged.planIs("basic", uuid);
     expect((await kit(operator.world.environment, ["doctor"])).stdout).not.toContain("on another plan");
     await eventually(async () => expect(await rows(`SELECT uuid FROM ledger_marks`)).toEqual([]));
   });
@@ -205,7 +206,8 @@ describe("an add-on that the platform has on another plan", () => {
 
   it("is looked for again within hours, if its token has expired and is about to be refreshed", async () => {
     const uuid = await settled();
-    await rows(`UPDATE credentials SET expires_at = now(), due_at = now() + interval '1 minute' WHERE uuid = $1`, [uuid]); // prettier-ignore
+    await operator.world.forged.tokensAreDueIn(uuid, 60);
+    await operator.world.forged.tokensExpired(uuid);
     await lookAgain(uuid);
     const ago = async () => (await rows<{ hours: number }>(`SELECT extract(epoch FROM now() - looked_at)::float8 / 3600 AS hours FROM resources WHERE uuid = $1`, [uuid]))[0]!.hours; // prettier-ignore
     await eventually(async () => expect(Math.round(await ago())).toBe(21));

@@ -46,14 +46,7 @@ beforeEach(() => {
 afterEach(async () => {
   life.control.clearFaults();
   // What a test leaves is not there for the next one.
-  await life.world.rows(
-    `UPDATE resources SET state = 'deprovisioned', updated_at = now() - interval '2 days'`,
-  );
-  await life.world
-    .rows(`UPDATE credentials SET state = 'erased', due_at = NULL, sealed_grant_code = NULL, sealed_access_token = NULL,
-    sealed_refresh_token = NULL`);
-  await life.world.rows(`DELETE FROM steps`);
-  await life.world.rows(`DELETE FROM ledger_marks`);
+  await life.world.forged.everythingWasDeprovisioned();
 });
 
 async function reconcile(words: string[] = [], input = "") {
@@ -70,8 +63,6 @@ const listed = (lines: string[], ...words: string[]) =>
   reconcile(["--platform-list", ...words], lines.join("\n"));
 const say = (words: string[], input = "") =>
   kit(life.world.environment, ["reconcile", "--rate", "500", ...words], input, parts);
-const become = (uuid: string, columns: string) =>
-  life.world.rows(`UPDATE resources SET ${columns} WHERE uuid = $1`, [uuid]);
 const differs = (uuid: string, kind: string, ours: unknown, theirs: unknown) =>
   expect.objectContaining({ uuid, kind, ours, theirs }) as object;
 const containing = (text: string) => expect.stringContaining(text) as unknown;
@@ -120,7 +111,7 @@ const cases: Case[] = [
   {
     what: "another plan",
     kind: "plan_differs",
-    differ: (uuid) => become(uuid, `plan = 'premium', applied_plan = 'premium'`),
+    differ: (uuid) => life.world.forged.planIs("premium", uuid),
     shows: ["premium", "basic"],
     cure: "kit reconcile --fix plan_differs",
     mends: (uuid) => life.resourceBecomes(uuid, { plan: "basic" }),
@@ -255,7 +246,7 @@ describe("a list of the platform's", () => {
 
   it("that lacks an old resource of ours tells of it, but only what the platform confirms, or nobody can tell, is ended", async () => {
     const [there, refused, young] = (await life.world.installed(3)) as [string, string, string];
-    for (const uuid of [there, refused]) await become(uuid, `created_at = now() - interval '1 hour'`);
+    for (const uuid of [there, refused]) await life.world.forged.resourceIsFrom(uuid, 3_600);
     for (const token of ["access", "refresh"] as const) life.control.revoke(refused, token);
     const other = await life.settled();
     const found = await listed([other]);
@@ -288,7 +279,7 @@ describe("the backend's list", () => {
     await life.control.deprovision(ended);
     await life.nothingLeft(ended);
     backend.add(ended);
-    await become(ended, `updated_at = now() - interval '1 hour'`);
+    await life.world.forged.resourceIsQuietFor(ended, 3_600);
     const before = recorded.callsOf(ended, "deprovision").length;
     expect((await reconcile()).differences).toEqual([
       differs(ended, "orphan_at_backend", "deprovisioned", "in your backend"),

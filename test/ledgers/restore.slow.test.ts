@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { kit } from "../support/kit.ts";
 import { administer, databaseUrl } from "../support/database.ts";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
+import { ALL } from "../support/forged.ts";
 import { hasPostgresql15 } from "../support/postgresql-15.ts";
 import { eventually } from "../support/world.ts";
 import { commandsOf, onServersOfItsOwn, type OnServersOfItsOwn } from "./of-the-page.ts";
@@ -197,9 +198,8 @@ ifThere("docs/operate.md leads", () => {
 
     await whileStopped(() => start("copy"));
     // As old as yesterday's.
-    await world.rows(
-      `UPDATE resources SET looked_at = now() - interval '25 hours', updated_at = now() - interval '25 hours'`,
-    );
+    await world.forged.lookedAtHoursAgo(ALL);
+    await world.forged.resourceIsQuietFor(ALL, 25 * 3_600);
     await world.restart();
     await eventually(() => expect(world.lines('"alarm":"restore_suspected"')).toHaveLength(1));
     expect(await own.restoreCheck()).toMatchObject({

@@ -3,6 +3,7 @@ import { Refusal } from "../../src/errors.ts";
 import { addonManifest } from "../../src/offer.ts";
 import { PACE } from "../../src/pace.ts";
 import { offer } from "../support/teapots/plans.ts";
+import { ALL } from "../support/forged.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";
 import { operator, PASSWORD } from "../metrics/operator.ts";
@@ -79,15 +80,14 @@ async function liveThroughMuch(): Promise<void> {
   await life.becomes(dedicated.uuid, { state: "active" });
   // Failed work is repeated at once.
   await eventually(async () => {
-    await life.world.rows(`UPDATE steps SET due_at = now() WHERE leased_until IS NULL`);
+    await life.world.forged.stepsFellDue();
     expect(await life.steps(dedicated.uuid)).toEqual([]);
   });
 
   // A token endpoint that echoes what it was sent, in every place, and then loses its answer.
   // Nobody else is to call there meanwhile.
-  await life.world.rows(
-    `UPDATE credentials SET due_at = now() + interval '1 hour', expires_at = now() + interval '2 hours'`,
-  );
+  await life.world.forged.tokensAreDueIn(ALL, 3_600);
+  await life.world.forged.tokensExpireIn(ALL, 7_200);
   const quoted = await install("basic");
   const { code } = quoted.oauth_grant;
   const text = `The code ${code} with the secret ${chosen.clientSecret} is not known`;
@@ -118,7 +118,7 @@ async function liveThroughMuch(): Promise<void> {
   // A client secret that is reset, and rejected from then on.
   control.resetClientSecret();
   control.revoke(plain.uuid, "access");
-  await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [plain.uuid]);
+  await life.world.forged.tokensFellDue(plain.uuid);
   await eventually(() => life.world.logged().includes("client_secret_rejected"));
 }
 

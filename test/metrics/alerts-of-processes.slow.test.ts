@@ -113,7 +113,7 @@ const MOST_FILES = 100;
   let worker: ServiceProcess;
   beforeAll(async () => {
     life = await aProcessWorld({ environment: { METRICS_PASSWORD: PASSWORD, PROCESSES_EXPECTED: "3" } });
-    await life.world.rows(`DELETE FROM processes`);
+    await life.world.forged.nothingIsLeftOf("processes");
     const web = await life.start("web");
     [router, worker] = [web.url!, await life.start("worker")];
     await aRow(life.world, { ...OURS, beat: -3_600 });
@@ -136,18 +136,12 @@ const MOST_FILES = 100;
       async cause() {
         worker.signal("SIGKILL");
         await worker.ended;
-        await life.world.rows(
-          `UPDATE processes SET steady_since = now() - interval '1 hour',
-             beat_at = CASE WHEN pid = $1 THEN now() - interval '2 minutes' ELSE beat_at END`,
-          [worker.pid],
-        );
+        await life.world.forged.processIsSilent(worker.pid, 3_600);
         await aRow(life.world, { ...OURS, role: "worker", state: "misconfigured", started: 0 });
-        await life.world.rows(
-          `UPDATE processes SET version = '0.9.0', key_id = 'another', database_ahead = 600 WHERE host = 'elsewhere' AND state = 'ready'`,
-        );
+        await life.world.forged.madeUpProcessesDiffer();
       },
       async repair() {
-        await life.world.rows(`DELETE FROM processes WHERE host = 'elsewhere' OR pid = $1`, [worker.pid]);
+        await life.world.forged.madeUpProcessesAreGone(worker.pid);
         await life.start("worker");
         await aRow(life.world, { ...OURS, beat: -3_600 });
       },
@@ -167,7 +161,7 @@ function watched(minuteSeconds: number): void {
 async function startBoth(): Promise<void> {
   await life.killAll();
   // Killed on purpose: they are missing for no operator.
-  await life.world.rows(`DELETE FROM processes`);
+  await life.world.forged.nothingIsLeftOf("processes");
   const both = await Promise.all([
     life.start("web", {}, MOST_FILES),
     life.start("web", { DATABASE_URL: proxy.url }),
@@ -180,7 +174,7 @@ async function runsOfTheJob(failures: number): Promise<void> {
   await eventually(async () => {
     const [job] = await life.world.rows<{ attempts: number }>(`SELECT attempts FROM your_jobs`);
     if (job!.attempts === failures) return true;
-    await life.world.rows(`UPDATE your_jobs SET due_at = now() WHERE leased_until IS NULL`);
+    await life.world.forged.idleJobsAreDue();
     return false;
   });
 }

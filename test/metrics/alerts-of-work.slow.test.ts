@@ -107,12 +107,8 @@ let prometheus: Prometheus;
           // One after the other, each would wait for its refusal.
           await Promise.all(Array.from({ length: 200 }, () => platform.deprovision(older, wrong)));
           await platform.changePlan(unknown, { plan: "premium" });
-          await life.world.rows(`INSERT INTO ledger_marks (uuid, kind) VALUES ($1, 'gone_at_platform')`, [
-            older,
-          ]);
-          await life.world.rows(
-            `UPDATE database_history SET restored_at = now() - interval '1 year', written_by = txid_current() % 4294967296`,
-          );
+          await life.world.forged.aMarkIsLeft(older, "gone_at_platform");
+          await life.world.forged.wasRestored(365 * 24 * 3_600);
           worker.signal("SIGSTOP");
           newSecret = life.control.resetClientSecret().secret;
           const { oauth_grant: _, ...withoutGrant } = aProvisionRequest({ plan: "basic" });
@@ -120,19 +116,14 @@ let prometheus: Prometheus;
           await platform.provision(withoutGrant);
           await life.install(1);
           await life.control.changePlan(older, "dedicated");
-          await life.world.rows(
-            `UPDATE credentials SET issued_at = now() - interval '8 hours', due_at = now() - interval '1 hour' WHERE state = 'active'`,
-          );
-          await life.world.rows(
-            `UPDATE steps SET due_at = now() - interval '1 hour' WHERE due_at IS NOT NULL`,
-          );
+          await life.world.forged.activeTokensAreFrom(8 * 3_600);
+          await life.world.forged.activeTokensAreLateBy(3_600);
+          await life.world.forged.plannedStepsAreLateBy(3_600);
           // A call that failed, and one that a process is making since an hour ago.
-          await life.world.rows(
-            `INSERT INTO steps (uuid, kind, due_at, attempts, last_error, leased_until) VALUES
-               ($1, 'clean_up', now() - interval '1 hour', 1, 'The kiln is cold.', now()),
-               ($1, 'clean_up', now() - interval '1 hour', 1, NULL, now() + interval '1 hour')`,
-            [older],
-          );
+          const cleanUp = { uuid: older, kind: "clean_up", inSeconds: -3_600, attempts: 1 };
+          const lastError = "The kiln is cold.";
+          await life.world.forged.aStepIsLeft({ ...cleanUp, lastError, leaseSeconds: 0 });
+          await life.world.forged.aStepIsLeft({ ...cleanUp, leaseSeconds: 3_600 });
           const again = async () => {
             while (!isRepaired) await provisionWhileLocked(platform);
           };
@@ -140,11 +131,11 @@ let prometheus: Prometheus;
         },
         async repair() {
           isRepaired = true;
-          await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE kind = 'clean_up'`);
+          await life.world.forged.cleanUpsAreFree();
           await under;
           worker.signal("SIGCONT");
           await platform.deprovision(ungranted);
-          await life.world.rows(`DELETE FROM ledger_marks WHERE uuid = $1`, [older]);
+          await life.world.forged.markIsGone(older);
           await kitJson(life.world.environment, ["after-restore", "--done", "--yes"]);
           await kitJson(life.world.environment, ["resources", "erase", unknown, "--yes"]);
           await kitJson(life.world.environment, ["secret", "set", "--no-wait"], newSecret);

@@ -11,6 +11,7 @@ import { eventually, opened, type World } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 
 const away = () => Promise.reject(new DatabaseUnavailable("the database is away"));
+const HOUR = 3_600;
 let isAway = false;
 /** A statement that takes too long. */
 let slow = "";
@@ -94,7 +95,7 @@ describe("GET /metrics", () => {
     const uuid = await life.settled();
     for (const [index, each] of series.entries()) await becomes(each, before[index]! + 1);
     const refreshed = await valueOf(`addon_refreshes_total{result="issued"}`);
-    await rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
+    await life.world.forged.tokensFellDue(uuid);
     await becomes(`addon_refreshes_total{result="issued"}`, refreshed + 1);
   });
 
@@ -140,24 +141,16 @@ describe("GET /metrics", () => {
   it("reports the backlog, the states, the age of tokens and the sweeps from the rows", async () => {
     const [uuid] = [await life.settled(), await life.settled()];
     const lost = randomUUID();
-    await rows(
-      `WITH r AS (INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, 'basic', 'basic', 'provisioned'))
-       INSERT INTO credentials (uuid, state, reason) VALUES ($1, 'grant_lost', 'outcome_unknown')`,
-      [lost],
-    );
-    await rows(
-      `UPDATE credentials SET issued_at = now() - interval '6 hours', due_at = NULL WHERE uuid = $1`,
-      [uuid],
-    );
-    await rows(`UPDATE heartbeats SET at = now() - interval '2 hours' WHERE name = 'find-late-steps'`);
+    const { forged } = life.world;
+    await forged.aResourceIsStored({ uuid: lost, credential: "grant_lost", reason: "outcome_unknown" });
+    await forged.tokensAreFrom(uuid, 6 * HOUR);
+    await forged.tokensAreDueIn(uuid, null);
+    await forged.jobLastRan("find-late-steps", 2 * HOUR);
     // One that cannot be refreshed, and a job of another build.
     const ageing = await life.settled();
-    await rows(
-      `UPDATE credentials SET issued_at = now() - interval '10 days', due_at = NULL, sealed_refresh_token = NULL
-       WHERE uuid = $1`,
-      [ageing],
-    );
-    await rows(`INSERT INTO heartbeats VALUES ('retired', now() - interval '10 days')`);
+    await forged.refreshTokenIsMissing(ageing);
+    await forged.tokensAreFrom(ageing, 240 * HOUR);
+    await forged.jobLastRan("retired", 240 * HOUR);
     const attention = `addon_credentials_needing_attention{state="grant_lost",reason="outcome_unknown"}`;
     await becomes(attention, 1);
     const samples = await operator(life.world).samples();
@@ -184,46 +177,37 @@ describe("GET /metrics", () => {
 
   it("reports the age of a grant that is retried in vain, but not of one that is refused", async () => {
     const uuid = await life.settled();
-    await rows(
-      `UPDATE credentials SET state = 'grant_pending', grant_deadline = now() + interval '205 seconds', rejected_at = now(),
-         due_at = now() + interval '1 minute' WHERE uuid = $1`,
-      [uuid],
-    );
+    await life.world.forged.isRefused(uuid);
+    await life.world.forged.grantIsPending(uuid, { leftSeconds: 205, inSeconds: 60 });
     expect(await valueOf("addon_grant_age_seconds")).toBe(0);
-    await rows(`UPDATE credentials SET rejected_at = NULL WHERE uuid = $1`, [uuid]);
+    await life.world.forged.isRefused(uuid, false);
     await eventually(async () => {
       const age = await valueOf("addon_grant_age_seconds");
       expect(age).toBeGreaterThanOrEqual(100);
       expect(age).toBeLessThan(140);
     });
     expect(await valueOf(`addon_due_age_seconds{queue="grants"}`)).toBe(0);
-    await rows(
-      `UPDATE credentials SET state = 'active', grant_deadline = NULL, due_at = NULL WHERE uuid = $1`,
-      [uuid],
-    );
+    await life.world.forged.grantIsExchanged(uuid);
   });
 
   it("does not report a step as late that waits behind an earlier one of its resource", async () => {
     const [busy, late] = [await life.settled(), await life.settled()];
     // No process takes them up meanwhile.
     await life.world.restart({ environment: { WEB_JOBS: "off" } });
-    const step = (uuid: string, kind: string, due: string) =>
-      rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, $2, now() + $3::interval)`, [
-        ...[uuid, kind, due],
-      ]);
-    await step(busy, "finish", "1 hour");
-    await step(busy, "change_plan", "-20 minutes");
-    await step(late, "change_plan", "-2 minutes");
+    const { forged } = life.world;
+    await forged.aStepIsLeft({ uuid: busy, kind: "finish", inSeconds: HOUR });
+    await forged.aStepIsLeft({ uuid: busy, kind: "change_plan", inSeconds: -1_200 });
+    await forged.aStepIsLeft({ uuid: late, kind: "change_plan", inSeconds: -120 });
     await becomes(`addon_due{queue="steps"}`, 1);
     expect(await valueOf(`addon_due_age_seconds{queue="steps"}`)).toBeLessThan(300);
-    await rows(`DELETE FROM steps WHERE kind = 'finish'`);
+    await forged.stepsAreDone("finish");
     await becomes(`addon_due{queue="steps"}`, 2);
     expect(await valueOf(`addon_due_age_seconds{queue="steps"}`)).toBeGreaterThanOrEqual(1_200);
     // Nor a step that waited behind another, once it is being worked on.
-    await rows(`UPDATE steps SET leased_until = now() + interval '1 minute' WHERE uuid = $1`, [busy]);
+    await forged.stepsAreTaken(busy, 60);
     await becomes(`addon_due{queue="steps"}`, 1);
     expect(await valueOf(`addon_due_age_seconds{queue="steps"}`)).toBeLessThan(300);
-    await rows(`DELETE FROM steps`);
+    await forged.nothingIsLeftOf("steps");
     await life.world.restart();
   });
 

@@ -38,7 +38,7 @@ const fill = async (...tables: string[]) => {
 const makeRoom = () => operator.world.rows(`DROP FUNCTION IF EXISTS disk_full CASCADE`);
 afterEach(async () => {
   await makeRoom();
-  await operator.world.rows(`DELETE FROM lost_sales`);
+  await operator.world.forged.nothingIsLeftOf("lost_sales");
 });
 
 async function loseOne(members: object = {}) {

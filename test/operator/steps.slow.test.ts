@@ -4,6 +4,7 @@ import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import type { Report } from "../../src/operator/work-through.ts";
 import type { Extensions } from "../../src/extend/contract.ts";
 import type { Vendor } from "../support/a-vendor.ts";
+import { ALL } from "../support/forged.ts";
 import { kit, kitJson } from "../support/kit.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
@@ -43,12 +44,7 @@ async function begin(
 async function beginFailing(what: What): Promise<string> {
   const uuid = await begin(what, fail, 30);
   await eventually(async () => {
-    const put = await operator.world.rows(
-      `UPDATE steps SET due_at = now() + interval '1 hour'
-       WHERE uuid = $1 AND leased_until IS NULL AND last_error = 'The kiln is cold.' RETURNING id`,
-      [uuid],
-    );
-    expect(put).toHaveLength(1);
+    expect(await operator.world.forged.failedStepsAreDueIn(uuid, 3_600)).toHaveLength(1);
   });
   operator.life.vendor.asUsual();
   return uuid;
@@ -79,11 +75,7 @@ it.each<What>(["provision", "deprovision"])("%s that hangs is cut off and called
   operator.life.vendor.next(what, () => ((wasAborted = signal.aborted), fail()));
   expect(await act("cut-off", uuid)).toBe(1);
   // No other call is made until the first must have noticed: here that is later.
-  await operator.world.rows(
-    `UPDATE steps SET leased_until = now() + interval '1 hour', due_at = now() + interval '1 hour'
-     WHERE uuid = $1 AND leased_until > now() AND due_at > now()`,
-    [uuid],
-  );
+  await operator.world.forged.cutOffStepsAreHeldFor(uuid, 3_600);
   await eventually(() => expect(signal.aborted).toBe(true));
   await operator.life.hurry(uuid);
   await eventually(() => expect(calls(uuid, what)).toBe(3));
@@ -128,7 +120,7 @@ it("all are tried, cut off and given up", async () => {
     await gone(uuid);
   }
   const [late, young] = [await begin("deprovision", hang), await begin("deprovision", hang)];
-  await operator.world.rows(`UPDATE steps SET due_at = now() - interval '2 minutes' WHERE uuid = $1`, [late]);
+  await operator.world.forged.stepsAreLateBy(late, 120);
   expect(await act("give-up", "all")).toBe(1);
   await gone(late);
   expect(await operator.life.steps(young)).toEqual(["clean_up"]);
@@ -166,10 +158,7 @@ it("a rotation is dropped as if it were refused, and old credentials that were t
   await underWay("rotate");
   expect(await act("give-up", uuid)).toBe(1);
   await gone(uuid);
-  await world.rows(
-    `INSERT INTO steps (uuid, kind, due_at, detail) VALUES ($1, 'retire', now(), '{"retires": 1}')`,
-    [uuid],
-  );
+  await world.forged.aStepIsLeft({ uuid, kind: "retire", detail: { retires: 1 } });
   await underWay("retire");
   expect(await act("give-up", uuid)).toBe(1);
   await gone(uuid);
@@ -181,11 +170,7 @@ describe("what waits behind work that is given up goes on", () => {
   const givenUp = (uuid: string) =>
     operator.world.rows(`SELECT detail FROM events WHERE uuid = $1 AND type = 'step_given_up'`, [uuid]);
   /** Late, as what waits behind other work may be; that alone is no trouble of its own. */
-  const isLate = (uuid: string) =>
-    operator.world.rows(
-      `UPDATE steps SET due_at = now() - interval '2 minutes' WHERE uuid = $1 AND due_at < now()`,
-      [uuid],
-    );
+  const isLate = (uuid: string) => operator.world.forged.dueStepsAreLateBy(uuid, 120);
 
   it("a rotation, behind a plan change that fails, of which the platform must be told otherwise", async () => {
     const { life, world } = operator;
@@ -229,17 +214,14 @@ describe("what waits behind work that is given up goes on", () => {
 
 it("work that only waits is not hastened, and a script that does not say --yes gives nothing up", async () => {
   const uuid = await operator.life.settled();
-  await operator.world.rows(
-    `INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'clean_up', now() + interval '2 hours')`,
-    [uuid],
-  );
+  await operator.world.forged.aStepIsLeft({ uuid, kind: "clean_up", inSeconds: 7_200 });
   for (const verb of ["retry", "cut-off"]) {
     const { data } = await kitJson<Report>(operator.world.environment, ["steps", verb, uuid]);
     expect(data).toMatchObject({ done: [], skipped: [{ uuid, reason: expect.stringMatching(/^nothing_/) }] });
   }
   const refused = await kit(operator.world.environment, ["steps", "give-up", uuid]);
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("Say --yes") });
-  await operator.world.rows(`DELETE FROM steps WHERE uuid = $1`, [uuid]);
+  await operator.world.forged.nothingIsLeftOf("steps");
 });
 
 describe("calls that hang or fail are seen at once, as warnings, before an alert rings", () => {
@@ -248,8 +230,8 @@ describe("calls that hang or fail are seen at once, as warnings, before an alert
     return { code, ...data.checks.find(({ id }) => id === "your-service")! };
   };
   beforeAll(() => operator.world.restart());
-  beforeEach(() => operator.world.rows(`DELETE FROM steps`));
-  afterEach(() => operator.world.rows(`DELETE FROM steps`));
+  beforeEach(() => operator.world.forged.nothingIsLeftOf("steps"));
+  afterEach(() => operator.world.forged.nothingIsLeftOf("steps"));
 
   it.each<[What, string]>([
     ["provision", "basic"],
@@ -276,8 +258,7 @@ describe("calls that hang or fail are seen at once, as warnings, before an alert
 
   it("a provision that hangs, of which the first five resources are named; not one that has just begun", async () => {
     const hanging = await Promise.all(Array.from({ length: 6 }, () => begin("provision", hang)));
-    const since = (seconds: number) =>
-      operator.world.rows(`UPDATE steps SET due_at = now() - make_interval(secs => $1)`, [seconds]);
+    const since = (seconds: number) => operator.world.forged.stepsAreLateBy(ALL, seconds);
     // However long the check-up takes.
     await since(-60);
     expect(await looked()).toMatchObject({ ok: true, fix: null });
@@ -310,11 +291,8 @@ describe("calls that hang or fail are seen", () => {
       expect([await both("finish"), await both("deprovision")]).toEqual([[1, 0], [0, 1]]); // prettier-ignore
       expect(await series("oldest_seconds", "provision")).toBe(0);
     });
-    await operator.world.rows(
-      `UPDATE steps SET due_at = CASE uuid WHEN $1 THEN now() - interval '10 minutes' ELSE due_at END,
-         detail = detail || CASE uuid WHEN $2 THEN jsonb_build_object('dueSince', now() - interval '4 minutes') ELSE '{}' END`,
-      [hanging, failing],
-    );
+    await operator.world.forged.stepsAreLateBy(hanging, 600);
+    await operator.world.forged.stepsFailSince(failing, 240);
     await eventually(async () =>
       expect(await series("oldest_seconds", "finish")).toBeGreaterThanOrEqual(600),
     );
@@ -330,7 +308,7 @@ describe("calls that hang or fail are seen", () => {
   });
 
   it("but not when the platform is at fault: then nothing is said of the function, nor given up with --all", async () => {
-    await operator.world.rows(`DELETE FROM steps`);
+    await operator.world.forged.nothingIsLeftOf("steps");
     operator.control.fault("GET /addons/*", { status: 403, body: { id: "forbidden", message: "no" } }, 1_000);
     const uuid = await begin(
       "finish",
@@ -353,7 +331,7 @@ describe("calls that hang or fail are seen", () => {
   });
 
   it("as late from when they first failed, and not while they say later", async () => {
-    await operator.world.rows(`DELETE FROM steps`);
+    await operator.world.forged.nothingIsLeftOf("steps");
     const uuid = await beginFailing("finish");
     const since = await eventually(
       async () => (await operator.world.rows<{ since: string | null }>(SINCE, [uuid]))[0]?.since ?? null,

@@ -31,7 +31,7 @@ const operator = opened(() => aWorldOfAnOperator({ parts: { vendor } }));
 beforeEach(async () => {
   uuid = await operator.life.settled();
   next.length = 0;
-  await operator.world.rows(`DELETE FROM operator_actions`);
+  await operator.world.forged.nothingIsLeftOf("operator_actions");
 });
 
 const path = () => `/resources/${uuid}/your-move`;

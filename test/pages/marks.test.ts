@@ -31,10 +31,7 @@ async function provisioned(mark: string) {
   const wanted = aProvisionRequest({ name, region: `eu${mark}west` });
   expect((await customers.life.platform.provision(wanted)).status).toBe(200);
   const app = { name: `app${mark}of ${LETTERS}`, id: wanted.uuid };
-  await customers.world.rows("UPDATE resources SET app_name = $2, app_id = $1 WHERE uuid = $1", [
-    wanted.uuid,
-    app.name,
-  ]);
+  await customers.world.forged.isNamed(wanted.uuid, { appName: app.name });
   return { uuid: wanted.uuid, name, region: `eu${mark}west`, app };
 }
 

@@ -55,9 +55,7 @@ async function accepted(body: unknown, headers: Record<string, string | null> = 
 
 const gone = () => {
   life.vendor.calls.length = 0;
-  return life.world.rows(
-    `WITH a AS (DELETE FROM resources), b AS (DELETE FROM credentials), c AS (DELETE FROM steps) DELETE FROM events`,
-  );
+  return life.world.forged.nothingIsLeftOf("steps", "credentials", "resources", "events");
 };
 
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);

@@ -130,7 +130,7 @@ describe("PUT /resources/:uuid", () => {
     for (const uuid of [often, often, often, seldom, seldom, seldom]) await ask(uuid);
     expect(alarms()).toEqual([]);
     // Changes of more than an hour ago do not count.
-    await life.world.rows(`UPDATE events SET at = at - interval '61 minutes' WHERE uuid = $1`, [seldom]);
+    await life.world.forged.eventsAged(seldom, 61 * 60);
     for (const uuid of [often, seldom, often, seldom]) expect((await ask(uuid)).status).toBe(200);
     expect(alarms()).toEqual([often]);
     // However often it is repeated: no more alarms, and no more rows.

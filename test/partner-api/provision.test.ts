@@ -96,8 +96,7 @@ describe("a provision delivered again", () => {
 
   it("with a new code, when the refresh token was given up, has it exchanged", async () => {
     const uuid = await life.settled();
-    const state = `state = 'needs_reauth', reason = 'refresh_token_rejected'`;
-    await life.world.rows(`UPDATE credentials SET ${state} WHERE uuid = $1`, [uuid]);
+    await life.world.forged.refreshIsGivenUp(uuid);
     expect((await life.control.redeliver(uuid, { newCode: true })).response.status).toBe(200);
     await life.becomes(uuid, { state: "active", generation: 2 });
     expect(await life.events(uuid)).toContain("grant_replaced");

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
+import type { State } from "../../src/credentials/states.ts";
 import { Refusal } from "../../src/errors.ts";
 import type { NotYet } from "../../src/resources/contract.ts";
 import { HOLD_EVERY_MS } from "../../src/work/lease.ts";
@@ -84,15 +85,13 @@ describe("a provision that is answered with later", () => {
 
 const FORBIDDEN = { status: 403, body: { id: "forbidden", message: "The team has closed its apps." } };
 
+const HOURS_12 = 12 * 3_600;
+
 /** The state after a process died between the platform's confirmation and storing it. */
 async function forgotten(): Promise<string> {
   const uuid = await life.settled("dedicated");
-  await life.world.rows(
-    `WITH undone AS (UPDATE resources SET state = 'provisioning' WHERE uuid = $1)
-     INSERT INTO steps (uuid, kind, due_at, created_at)
-     VALUES ($1, 'announce', now() + interval '1 hour', now() - interval '12 hours')`,
-    [uuid],
-  );
+  await life.world.forged.aStepIsLeft({ uuid, kind: "announce", inSeconds: 3_600, sinceSeconds: HOURS_12 });
+  await life.world.forged.resourceIs(uuid, "provisioning");
   return uuid;
 }
 
@@ -111,36 +110,32 @@ it.each<[string, string, FaultAction, number]>([
   expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
 });
 
-it.each([
+it.each<[State, string, number]>([
   ["active", "provisioned", 0],
   ["needs_reauth", "failed", 1],
 ])(
   "a provision that is given up waits while its tokens are quarantined; %s: %s",
   async (later, end, calls) => {
     const uuid = await life.settled("dedicated");
-    const set = `UPDATE credentials SET state = $2, expires_at = now(), due_at = NULL WHERE uuid = $1`;
-    const become = (state: string) => life.world.rows(set, [uuid, state]);
-    await become("quarantined");
-    await life.world.rows(
-      `WITH undone AS (UPDATE resources SET state = 'provisioning' WHERE uuid = $1)
-     INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'report_failure', now())`,
-      [uuid],
-    );
+    await life.world.forged.tokensExpired(uuid);
+    await life.world.forged.tokensAre("quarantined", uuid);
+    await life.world.forged.resourceIs(uuid, "provisioning");
+    await life.world.forged.aStepIsLeft({ uuid, kind: "report_failure" });
     const waiting = `SELECT kind FROM steps WHERE uuid = $1 AND last_error LIKE '%is quarantined%'`;
     await eventually(async () => expect(await life.world.rows(waiting, [uuid])).toHaveLength(1));
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioning" });
-    await become(later);
+    await life.world.forged.tokensAre(later, uuid);
     await life.resourceBecomes(uuid, { state: end });
     await eventually(() => expect(life.vendor.callsOf(uuid, "deprovision")).toHaveLength(calls));
   },
 );
 
-const LATE = `UPDATE steps SET created_at = now() - interval '12 hours'`;
-const LOST = `UPDATE credentials SET state = 'grant_lost', due_at = NULL`;
+const isLate = (uuid: string) => life.world.forged.stepsAreFrom(uuid, HOURS_12);
+const isLost = (uuid: string) => life.world.forged.grantWasLost(uuid);
 it.each([
-  ["after 11 hours", LATE, "report_failure", "failed", ["deprovision 200"]],
-  ["with a lost grant", LOST, "clean_up", "failed", []],
-  ["after 11 hours, and then deprovisioned,", LATE, "report_failure", "deprovisioned", []],
+  ["after 11 hours", isLate, "report_failure", "failed", ["deprovision 200"]],
+  ["with a lost grant", isLost, "clean_up", "failed", []],
+  ["after 11 hours, and then deprovisioned,", isLate, "report_failure", "deprovisioned", []],
 ])(
   "a provision that is given up %s while finish still runs waits with deprovision until that must have noticed",
   async (_when, giveUp, next, state, told) => {
@@ -153,7 +148,7 @@ it.each([
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
     // Whether its app was found by then or not, only the running step is left.
     await eventually(async () => expect(await life.steps(addon.id)).toEqual(["finish"]));
-    await life.world.rows(`${giveUp} WHERE uuid = $1`, [addon.id]);
+    await giveUp(addon.id);
     await eventually(async () => expect(await life.steps(addon.id)).toEqual([next]));
     if (state === "deprovisioned") await life.control.deprovision(addon.id);
     const held = `SELECT kind FROM steps WHERE uuid = $1 AND leased_until > now() + interval '5 seconds'`;
@@ -168,7 +163,7 @@ it.each([
     await life.resourceBecomes(addon.id, { state });
     // What was hurried while it ran is told again, and refused.
     expect(life.actionsOf(addon.id).filter((action) => action.endsWith(" 200"))).toEqual(told);
-    expect(life.world.lines('"alarm":"provision_failed"', addon.id)).toHaveLength(giveUp === LATE ? 1 : 0);
+    expect(life.world.lines('"alarm":"provision_failed"', addon.id)).toHaveLength(giveUp === isLate ? 1 : 0);
   },
 );
 
@@ -270,11 +265,10 @@ describe("what answers later is called again until it is done:", () => {
     await putOff(uuid);
   }
   /** Changes the step's number of attempts and its age. */
-  const asIf = (uuid: string, attempts: number, hours = 0) =>
-    life.world.rows(
-      `UPDATE steps SET attempts = $2, created_at = now() - make_interval(hours => $3) WHERE uuid = $1 AND kind IN ('finish', 'clean_up')`,
-      [uuid, attempts, hours],
-    );
+  async function asIf(uuid: string, attempts: number, hours = 0) {
+    await life.world.forged.stepsWereTried(uuid, attempts);
+    await life.world.forged.stepsAreFrom(uuid, hours * 3_600);
+  }
   const stuck = (uuid: string) => life.world.lines('"alarm":"step_stuck"', uuid);
 
   it("finish, for a provision, under the same key", async () => {
@@ -305,10 +299,7 @@ describe("what answers later is called again until it is done:", () => {
     expect(stuck(uuid)).toEqual([]);
     expect(await doctor()).toMatchObject({ ok: true, fix: null });
 
-    await life.world.rows(
-      `UPDATE steps SET detail = detail || jsonb_build_object('saidSince', now() - interval '12 hours') WHERE uuid = $1`,
-      [uuid],
-    );
+    await life.world.forged.stepsWaitSince(uuid, HOURS_12);
     await again(uuid);
     await eventually(() => expect(stuck(uuid)).toHaveLength(1));
     const fix = expect.stringContaining(`kit resources show ${uuid}`);

@@ -173,12 +173,7 @@ describe("an action of the customer's page", () => {
   it("whose process died is said to be not known", async () => {
     const customer = await aCustomer();
     await pressed(customer);
-    await customers.world.rows(
-      `WITH gone AS (DELETE FROM events WHERE uuid = $1 AND type = 'customer_action' RETURNING *)
-       INSERT INTO events (uuid, type, at, detail)
-       SELECT uuid, type, now() - interval '2 minutes', detail - 'said' || '{"state": "running"}' FROM gone`,
-      [customer.uuid],
-    );
+    await customers.world.forged.customerActionWasCutOff(customer.uuid);
     const [{ form }] = (await story(customer.uuid)) as [{ form: string }];
     expect((await customer.page(`?sent=${form}`)).text).toContain("Whether this was done is not known");
     expect((await customer.page("?sent=%00")).status).toBe(200);
@@ -191,8 +186,8 @@ describe("an action of the customer's page", () => {
       beginCustomerAction(db, uuid, { form: `${form} of ${uuid}`, action: "move", user: null });
     const begun = await Promise.all(["a", "b", "c", "d"].map(begin));
     expect(begun.filter((id) => id !== null)).toHaveLength(1);
-    await customers.world.rows(`DELETE FROM events WHERE uuid = $1`, [uuid]);
-    await customers.world.rows(`UPDATE resources SET state = 'deprovisioned' WHERE uuid = $1`, [uuid]);
+    await customers.world.forged.nothingIsLeftOf("events");
+    await customers.world.forged.resourceIs(uuid, "deprovisioned");
     expect(await begin("e")).toBeNull();
   });
 
@@ -238,7 +233,7 @@ describe("nothing is done by", () => {
   it("somebody who has signed out, whose form is not read", async () => {
     const customer = await aCustomer();
     const token = (await tokenOf(customer)) + "a".repeat(40_000);
-    await customers.world.rows(`DELETE FROM customer_sessions WHERE uuid = $1`, [customer.uuid]);
+    await customers.world.forged.nothingIsLeftOf("customer_sessions");
     const { status, text } = await send(customer, token);
     expect([status, text]).toEqual([401, expect.stringContaining("You have signed out")]);
     expect(ran).toEqual([]);

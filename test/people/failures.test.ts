@@ -234,7 +234,7 @@ describe("sign-ins that succeed and fail in many ways", () => {
     secrets.set("the client's secret", people.client.secret);
     await signInAndStay("owner@example.com");
     await signInAndStay("colleague@example.com");
-    await people.world.rows(`UPDATE credentials SET due_at = now()`);
+    await people.world.forged.tokensFellDue();
     await people.job("refresh-tokens");
     await failInManyWays();
     for (const { request, response } of people.control.ledger({ reveal: true }).entries)
@@ -272,7 +272,8 @@ describe("sign-ins that succeed and fail in many ways", () => {
         shown += (await browser.get(back)).text;
         people.control.clearFaults();
       }
-      await people.world.rows(`UPDATE credentials SET due_at = now(), expires_at = now()`);
+      await people.world.forged.tokensExpired();
+      await people.world.forged.tokensFellDue();
       people.control.fault("POST /oauth/token", fault);
       await people.job("refresh-tokens");
       people.control.clearFaults();

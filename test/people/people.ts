@@ -41,10 +41,7 @@ export async function aWorldOfPeople(wishes: Wishes = {}) {
       ),
     sessions: () => world.rows(`SELECT * FROM sessions`),
     used: () => world.rows(`SELECT * FROM used_sign_ons`),
-    async forgetEverybody() {
-      for (const table of ["sessions", "people", "used_sign_ons"]) await world.rows(`DELETE FROM ${table}`);
-      await world.rows(`DELETE FROM credentials WHERE owner = 'person'`);
-    },
+    forgetEverybody: () => world.forged.allHaveSignedOut(),
     job: (name: Job) => runOf(world, name),
     close: () => world.close(),
   };
@@ -56,7 +53,7 @@ type Job = "refresh-tokens" | "reopen-quarantined" | "prune-sessions";
 export async function runOf(world: World, name: Job): Promise<void> {
   // The first heartbeat may be of a run that began before.
   for (let beats = 0; beats < 2; beats += 1) {
-    await world.rows(`DELETE FROM heartbeats WHERE name = $1`, [name]);
+    await world.forged.jobHasNotRun(name);
     world.service.services.jobs.wake(name);
     await eventually(
       async () => (await world.rows(`SELECT 1 FROM heartbeats WHERE name = $1`, [name])).length === 1,

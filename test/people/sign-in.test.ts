@@ -92,7 +92,7 @@ describe("signing out", () => {
     expect((await other.get("/oauth/me")).status).toBe(200);
     await other.post("/oauth/logout");
     expect(await people.sessions()).toEqual([]);
-    await people.world.rows(`UPDATE people SET signed_in_at = now() - interval '2 minutes'`);
+    await people.world.forged.peopleSignedIn(120);
     await people.job("prune-sessions");
     expect(await people.people()).toEqual([]);
   });
@@ -114,13 +114,13 @@ describe("signing out", () => {
   });
 
   it.each([
-    ["twelve hours", `expires_at = now() - interval '1 second'`],
-    ["an hour after the last use", `seen_at = now() - interval '61 minutes'`],
+    ["twelve hours", () => people.world.forged.sessionsExpired()],
+    ["an hour after the last use", () => people.world.forged.sessionsAreUnusedFor(61 * 60)],
   ])("happens automatically after %s", async (_when, isOver) => {
     const browser = people.browser();
     await people.signIn(browser);
-    await people.world.rows(`UPDATE sessions SET ${isOver}`);
-    await people.world.rows(`UPDATE people SET signed_in_at = now() - interval '12 hours'`);
+    await isOver();
+    await people.world.forged.peopleSignedIn(12 * 3_600);
     expect((await browser.get("/oauth/me")).status).toBe(401);
     await people.job("prune-sessions");
     expect([await people.sessions(), await people.people()]).toEqual([[], []]);

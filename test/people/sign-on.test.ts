@@ -235,8 +235,7 @@ describe("GET /customer/:uuid", () => {
 
   it("expires, and expired sessions are deleted", async () => {
     const { uuid, page } = await aCustomer();
-    await customers.world.rows(`UPDATE customer_sessions SET expires_at = now() WHERE uuid = $1`, [uuid]);
-    await customers.world.rows(`UPDATE used_sign_ons SET expires_at = now()`);
+    await customers.world.forged.customerSessionsExpired(uuid);
     expect((await page()).status).toBe(401);
     const other = await aCustomer();
     await customers.prune();

@@ -21,7 +21,7 @@ beforeEach(async () => {
   browser = people.browser();
   await people.signIn(browser);
   // Counts begin at random.
-  await people.world.rows(`UPDATE credentials SET generation = 1, lease = 0`);
+  await people.world.forged.pairsAreTheFirst();
 });
 afterEach(() => {
   people.control.clearFaults();
@@ -30,7 +30,8 @@ afterEach(() => {
 
 const person = async () => (await people.people())[0]!;
 const meetDue = async () => {
-  await people.world.rows(`UPDATE credentials SET due_at = now(), leased_until = NULL`);
+  await people.world.forged.tokenLeaseIsGivenBack();
+  await people.world.forged.tokensFellDue();
   await people.job("refresh-tokens");
 };
 const page = async () => (await browser.get("/oauth/me")).status;
@@ -70,12 +71,7 @@ describe("refresh of a person's tokens", () => {
 
   it("that brought another refresh token is stored although another process was refused with the old one", async () => {
     people.control.settings({ refreshToken: "new" });
-    await refreshWhile(() =>
-      people.world.rows(
-        `UPDATE credentials SET lease = lease + 1, state = 'needs_sign_in', reason = 'refresh_token_rejected',
-           due_at = NULL, leased_until = NULL, sealed_access_token = NULL, sealed_refresh_token = NULL`,
-      ),
-    );
+    await refreshWhile(() => people.world.forged.pairsAreRefusedElsewhere());
     people.control.settings({ refreshToken: "same" });
     expect(await person()).toMatchObject({ state: "signed_in", reason: null, generation: 2 });
     expect(await page()).toBe(200);
@@ -84,7 +80,7 @@ describe("refresh of a person's tokens", () => {
   it("of a person who signed out meanwhile restores nothing", async () => {
     await refreshWhile(() => browser.post("/oauth/logout"));
     expect([await people.sessions(), await page()]).toEqual([[], 401]);
-    await people.world.rows(`UPDATE people SET signed_in_at = now() - interval '1 hour'`);
+    await people.world.forged.peopleSignedIn(3_600);
     await people.job("prune-sessions");
     expect(await people.people()).toEqual([]);
   });
@@ -101,13 +97,11 @@ describe("refresh of a person's tokens", () => {
   });
 
   it("goes on while the add-on's own client secret is rejected", async () => {
-    await people.world.rows(
-      `UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '1 h'`,
-    );
+    await people.world.forged.secretIsRejected(3_600);
     await people.world.restart();
     await meetDue();
     expect(await person()).toMatchObject({ state: "signed_in", generation: 2 });
-    await people.world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
+    await people.world.forged.secretIsAccepted();
     await people.world.restart();
   });
 
@@ -152,7 +146,7 @@ it("the keys of people's tokens and sessions can be changed while they are signe
 });
 
 it("keys that only people's tokens need are required at start", async () => {
-  await people.world.rows(`DELETE FROM client_secrets`);
+  await people.world.forged.noSecretIsStored();
   await people.world.service.stop();
   const environment = { ...people.world.environment, ENCRYPTION_KEY: randomBytes(24).toString("hex") };
   const logTo = { write: () => undefined };
@@ -168,7 +162,7 @@ it("keys that are missing later put a pair aside, without a call, until they are
     credentialSealContext("sealed_refresh_token", (await person()).uuid, "person"),
     "a-token",
   );
-  await people.world.rows(`UPDATE credentials SET sealed_refresh_token = $1`, [sealed]);
+  await people.world.forged.refreshTokenIs((await person()).uuid, sealed);
   const since = people.control.ledger().next;
   await meetDue();
   expect(await person()).toMatchObject({ state: "quarantined", reason: "key_missing" });

@@ -1,3 +1,4 @@
+import { ALL } from "../support/forged.ts";
 import { aProcessWorld, before } from "../support/process-world.ts";
 import { eventually, opened } from "../support/world.ts";
 
@@ -95,11 +96,8 @@ it("a process killed at any of seven moments loses no resource, and no grant exc
 
   await life.start();
   // The leases of the dead processes end, and so do the five minutes of the lost grant.
-  await life.world.rows(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);
-  await life.world.rows(`UPDATE steps SET leased_until = now(), due_at = now()`);
-  await life.world.rows(
-    `UPDATE resources SET created_at = now() - interval '1 minute' WHERE answer_status IS NULL`,
-  );
+  await life.world.forged.tokenLeaseIsOver();
+  await life.world.forged.stepsAreDueIn(ALL, 0);
   await life.ageGrant(lost.uuid);
   // The platform repeats what was not answered: half of it with the same code, half with a new one.
   for (const [index, { uuid }] of [...unanswered, ...undecided].entries()) {
@@ -145,9 +143,8 @@ it("a process killed in a burst of 60 provisions, while its database stores slow
   await web.ended;
   await life.start();
   // The leases of the dead process end, and the grants are older than an early refusal would explain.
-  await life.world.rows(
-    `UPDATE credentials SET leased_until = now(), grant_deadline = grant_deadline - interval '30 seconds' WHERE leased_until > now()`,
-  );
+  await life.world.forged.grantsAreOlderBy(30);
+  await life.world.forged.tokenLeaseIsOver();
   const states = () =>
     life.world.rows<{ state: string; count: number }>(
       `SELECT concat_ws(' ', state, reason) AS state, count(*)::int

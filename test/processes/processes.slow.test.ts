@@ -20,7 +20,7 @@ const rows: (typeof operator.world)["rows"] = (...asked) => operator.world.rows(
 const running: RunningService[] = [];
 afterEach(async () => {
   for (const each of running.splice(0)) await each.stop();
-  await rows(`DELETE FROM processes WHERE host = 'elsewhere' OR state = 'stopped'`);
+  await operator.world.forged.madeUpProcessesAreGone();
 });
 
 /** A worker in this process, and what it logs. */
@@ -82,7 +82,7 @@ describe("the row of a process", () => {
   });
 
   it("is written again when it was lost, and is pruned a day after the end", async () => {
-    await rows(`DELETE FROM processes`);
+    await operator.world.forged.nothingIsLeftOf("processes");
     await aRow(operator.world, { state: "stopped", beat: 90_000 });
     await aRow(operator.world, { state: "ready", beat: 90_000 });
     const kept = await aRow(operator.world, { state: "stopped", beat: 80_000 });
@@ -94,7 +94,7 @@ describe("the row of a process", () => {
   });
 
   it("is not brought back to life by a beat that was late", async () => {
-    await rows(`UPDATE processes SET state = 'stopped'`);
+    await operator.world.forged.processesStopped();
     const beats = () => rows(`SELECT beat_at FROM processes`);
     const before = await beats();
     operator.world.service.services.presence.become("ready");
@@ -124,7 +124,7 @@ describe("a process that stops beating", () => {
     expect(await valueOf("addon_missing_beat_age_seconds")).toBeGreaterThan(90);
     const labels = `version="${build.version}",commit="${build.commit}"`;
     expect(await valueOf(`addon_processes{role="worker",state="missing",${labels}}`)).toBe(1);
-    await rows(`UPDATE processes SET beat_at = now(), missed_at = NULL WHERE pid = $1`, [pid]);
+    await operator.world.forged.processBeats(pid);
     await eventually(async () => expect(await valueOf("addon_missing_beat_age_seconds")).toBe(0));
     expect(noticed()).toHaveLength(1);
   });
@@ -193,14 +193,14 @@ it("a process that seals with a key which others lack raises an alarm, and is fo
   await eventually(async () => expect(await valueOf("addon_keys_differ")).toBe(0));
   expect(await found("processes")).toMatchObject({ ok: true });
   // Nothing was sealed with it.
-  await rows(`DELETE FROM sealing_keys WHERE key_id = $1`, [keyId]);
+  await operator.world.forged.keyWasNeverUsed(keyId);
 });
 
 it("two builds are a warning after an hour, fewer processes than expected a fault", async () => {
-  await rows(`UPDATE processes SET started_at = now() - interval '2 hours' WHERE role = 'web'`);
+  await operator.world.forged.processesStarted(2 * 3_600, { role: "web" });
   await aRow(operator.world, { version: "0.9.0", started: 3_500 });
   expect(await found("processes", { PROCESSES_EXPECTED: "2" })).toMatchObject({ ok: true, fix: null });
-  await rows(`UPDATE processes SET started_at = now() - interval '61 minutes' WHERE version = '0.9.0'`);
+  await operator.world.forged.processesStarted(61 * 60, { version: "0.9.0" });
   const builds = said("2 builds run beside each other since 61 min: ");
   expect(await found("processes")).toMatchObject({ ok: true, message: builds, fix: said("roll it back") });
   const few = said("2 of the 3 processes of PROCESSES_EXPECTED are ready.");

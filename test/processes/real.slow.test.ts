@@ -8,7 +8,7 @@ import { eventually, opened } from "../support/world.ts";
 
 const life = opened(() => aProcessWorld());
 const rows: (typeof life.world)["rows"] = (...asked) => life.world.rows(...asked);
-const without = () => rows(`DELETE FROM processes`);
+const without = () => life.world.forged.nothingIsLeftOf("processes");
 beforeAll(without);
 afterEach(async () => {
   await life.killAll();
@@ -22,12 +22,7 @@ const listed = async () => (await kitJson<Listed>(life.world.environment, ["proc
 const stateOf = async (pid: number) => (await listed()).find((each) => each.pid === pid)?.state;
 
 /** As if two minutes had passed for this process, and ten for the others. */
-const age = (pid: number) =>
-  rows(
-    `UPDATE processes SET steady_since = now() - interval '10 minutes',
-       beat_at = CASE WHEN pid = $1 THEN now() - interval '2 minutes' ELSE beat_at END`,
-    [pid],
-  );
+const age = (pid: number) => life.world.forged.processIsSilent(pid, 600);
 
 /** The same again and again: a beat may be on its way. */
 async function aged<Found>(pid: number, look: () => Found): Promise<Found> {

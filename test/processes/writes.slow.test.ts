@@ -59,11 +59,9 @@ it("the last write that was refused to a process is shown with its reason, by do
   const human = await kit(operator.world.environment, ["processes"]);
   expect(human.stdout).toMatch(/the database refused a write at .*: 53100, provision: /);
   // A write that its data make impossible is none of these.
-  await operator.world.rows(`UPDATE processes SET refused_at = now() - interval '1 hour'`);
+  await operator.world.forged.writesWereRefused(3_600);
   await operator.world.restart();
-  await operator.world.rows(
-    `UPDATE processes SET refused_at = now() - interval '1 hour' WHERE refused_at IS NOT NULL`,
-  );
+  await operator.world.forged.writesWereRefused(3_600);
   expect(await writes()).toMatchObject({
     ok: true,
     message: said("60 min ago"),

@@ -140,11 +140,8 @@ it.each(TABLE)("%s (%s), %s: %s", async (a, outcome, at, b, answers, end, calls)
   expect([first, await second]).toEqual(answers);
 
   await eventually(async () => {
-    await life.world.rows(
-      `UPDATE steps SET due_at = now() WHERE uuid = $1 AND due_at IS NOT NULL AND (leased_until IS NULL OR kind = 'clean_up')`,
-      [uuid],
-    );
-    await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1 AND attempts = 0`, [uuid]);
+    await life.world.forged.stepsFellDue(uuid);
+    await life.world.forged.newStepsAreFree(uuid);
     expect(await life.steps(uuid)).toEqual([]);
   }, 20_000);
   const { state, plan } = (await life.resource(uuid))!;
@@ -232,9 +229,9 @@ it("a new code that arrives while its provision is being made is exchanged once 
 it("steps that a process wrote that did not see the end of their resource are dropped", async () => {
   const uuid = await life.settled();
   await life.control.deprovision(uuid);
-  await life.world.rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'change_plan', now())`, [uuid]);
+  await life.world.forged.aStepIsLeft({ uuid, kind: "change_plan" });
   await eventually(async () => {
-    await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1 AND attempts = 0`, [uuid]);
+    await life.world.forged.newStepsAreFree(uuid);
     expect(await life.steps(uuid)).toEqual([]);
   });
   expect(callsOf(uuid)).toEqual(["provision", "deprovision"]);

@@ -120,9 +120,7 @@ it("rotation of the operator's password with a restart invalidates the old one a
   const asked = await before.get("/operator/secret");
   expect(asked.status).toBe(200);
   const form = new URLSearchParams([...hiddenIn(asked.text), ["secret", "never-set-by-this"]]);
-  await people.world.rows(
-    `INSERT INTO operator_actions (action, state, message, form, ended_at) VALUES ('refresh-all', 'done', 'Kept', 'a-form', now())`,
-  );
+  await people.world.forged.actionsEnded("refresh-all", { message: "Kept" });
   await restartWith({ OPERATOR_PASSWORD: next });
   for (const path of ["/operator", "/operator/secret", "/metrics"]) {
     expect([path, (await before.get(path)).status]).toEqual([path, 401]);

@@ -28,7 +28,11 @@ export async function clientEndpoints(): Promise<string[]> {
   const needs = { http, apiUrl: url, mediaType: "application/json" };
   const tokens = { current: () => Promise.resolve(secret), renew: () => Promise.resolve(secret) };
 
-  const { request: _request, ofYours: _ofYours, ...groups } = createPlatformFor({ ...needs, tokensOf: () => tokens })("KEY");
+  const {
+    request: _request,
+    ofYours: _ofYours,
+    ...groups
+  } = createPlatformFor({ ...needs, tokensOf: () => tokens })("KEY");
   const endpoint = tokenEndpointAt({ http, authUrl: url });
   const feed = { http, statusUrl: url };
   const calls = Object.values(groups)

@@ -69,9 +69,7 @@ export async function aLifecycle(wishes: Wishes = {}) {
       (await world.rows<{ type: string }>(`SELECT type FROM events WHERE uuid = $1 ORDER BY id`, [uuid])).map(
         ({ type }) => type,
       ),
-    /** Makes all steps of a resource due now and ends their leases. */
-    hurry: (uuid: string) =>
-      world.rows(`UPDATE steps SET due_at = now(), leased_until = NULL WHERE uuid = $1`, [uuid]),
+    hurry: (uuid: string) => world.forged.stepsAreDueIn(uuid, 0),
 
     settled: (plan?: string) => world.settled(plan),
     close: () => world.close(),

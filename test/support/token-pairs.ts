@@ -56,20 +56,9 @@ export function tokenPairs(world: World) {
         );
         expect(found).toEqual([{ state: "active", generation, count: uuids.length }]);
       }, withinMs),
-    makeDue: (uuids: string[]) =>
-      world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]),
-    /** Ends the five minutes of a grant. */
-    ageGrant: (uuid: string) =>
-      world.rows(
-        `UPDATE credentials SET grant_deadline = now() - interval '1 second', due_at = now() - interval '1 second' WHERE uuid = $1`,
-        [uuid],
-      ),
-    /** Changes one byte of an encrypted value, or changes it back. */
-    damage: (uuid: string, column: string, at = 60) =>
-      world.rows(
-        `UPDATE credentials SET ${column} = set_byte(${column}, ${at}, get_byte(${column}, ${at}) # 1) WHERE uuid = $1`,
-        [uuid],
-      ),
+    makeDue: world.forged.tokensFellDue,
+    ageGrant: world.forged.grantIsOver,
+    damage: world.forged.bitIsFlipped,
     position: () => control.ledger().next,
     /** The calls to the token endpoint since then. */
     tokenCalls: (since = 0) =>

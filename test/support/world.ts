@@ -9,6 +9,7 @@ import type { RunningService } from "../../src/process/start-up.ts";
 import type { Pace } from "../../src/pace.ts";
 import type { Parts } from "../../src/context.ts";
 import { aFreshDatabase } from "./database.ts";
+import { forged } from "./forged.ts";
 import { sellers } from "./sellers.ts";
 
 /** A platform, a service and a database for one test file. */
@@ -24,6 +25,8 @@ export interface World {
   environment: Environment;
   /** Stops the service and starts it again, with other settings or parts. */
   restart(change?: { environment?: Environment; parts?: Partial<Parts> }): Promise<void>;
+  /** States of rows that a test cannot wait for. */
+  forged: ReturnType<typeof forged>;
   /** Rows of a statement, for checking the database directly. */
   rows<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
   /**
@@ -84,6 +87,7 @@ export async function aWorld({
     sandbox,
     environment,
     db,
+    forged: forged({ db }),
     get service() {
       return service;
     },

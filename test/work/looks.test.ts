@@ -12,11 +12,7 @@ beforeEach(async () => {
 });
 
 const app = () => operator.control.addon(uuid).app.name;
-const look = (hoursAgo: number) =>
-  operator.world.rows(`UPDATE resources SET looked_at = now() - make_interval(hours => $2) WHERE uuid = $1`, [
-    uuid,
-    hoursAgo,
-  ]);
+const look = (hoursAgo: number) => operator.world.forged.lookedAtHoursAgo(uuid, hoursAgo);
 const seen = async () => {
   const [row] = await operator.world.rows<{ app: string; age: number; updated: Date }>(
     `SELECT app_name AS app, extract(epoch FROM now() - looked_at)::float8 / 3600 AS age, updated_at AS updated
@@ -72,7 +68,7 @@ it.each([
   ["the token has expired, which sends no refresh", "three hours", null],
 ])("while %s, a look is put off for %s", async (_what, _time, fault) => {
   if (fault) operator.control.fault(`GET /addons/${uuid}`, fault, 100);
-  else await operator.world.rows(`UPDATE credentials SET expires_at = now() WHERE uuid = $1`, [uuid]);
+  else await operator.world.forged.tokensExpired(uuid);
   const since = operator.life.position();
   await look(25);
   await (fault ? looked() : eventually(async () => Math.round((await seen()).age) === 21));

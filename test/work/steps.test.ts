@@ -3,11 +3,13 @@ import { jest } from "@jest/globals";
 import type { Extensions } from "../../src/extend/contract.ts";
 import type { VendorResource } from "../../src/resources/contract.ts";
 import { aGate, type Vendor } from "../support/a-vendor.ts";
+import { forged } from "../support/forged.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 import { offer } from "../support/teapots/plans.ts";
 import type { Context } from "../../src/context.ts";
+import type { State } from "../../src/credentials/states.ts";
 import { statement } from "../../src/database/database.ts";
 import { claimSteps, holdStep, nextStepInSeconds, putOffStep } from "../../src/work/queue.ts";
 import { ROTATION_STEPS } from "../../src/extend/rotation.ts";
@@ -97,7 +99,7 @@ it("a rotation that waited behind a plan change starts at once", async () => {
   );
   const changed = life.control.changePlan(settled, "premium");
   await eventually(async () => expect(await life.steps(settled)).toEqual(["change_plan"]));
-  await life.world.rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'rotate', now())`, [settled]);
+  await life.world.forged.aStepIsLeft({ uuid: settled, kind: "rotate" });
   gate.open();
   await changed;
   await eventually(() => expect(rotated).toBe(settled), SOON_MS);
@@ -116,18 +118,13 @@ it("a step that follows a finished one starts at once, and waiting ones use the 
 
 it("a plan change that waited behind a provision that a job answered starts at once", async () => {
   const uuid = await life.settled();
-  // As if the process that had the request had died before it answered.
-  await life.world.rows(
-    `UPDATE resources SET state = 'provisioning', answer_status = NULL, sealed_answer = NULL WHERE uuid = $1`,
-    [uuid],
-  );
+  await life.world.forged.provisionIsUnfinished(uuid);
   const gate = aGate();
   life.vendor.next("provision", async () => (await gate.opened, { config: {} }));
-  await life.world.rows(
-    `INSERT INTO steps (uuid, key, kind, due_at, detail, lease) VALUES ($1, $1, 'provision', now() - interval '1 minute', '{}', 1),
-       ($1, gen_random_uuid(), 'change_plan', now() - interval '1 minute', '{"plan": "premium", "isAccepted": true}', 0)`,
-    [uuid],
-  );
+  // The plan change is due once the provision stands before it.
+  await life.world.forged.aStepIsLeft({ uuid, kind: "provision", inSeconds: -60, lease: FIRST_LEASE });
+  const detail = { plan: "premium", isAccepted: true };
+  await life.world.forged.aStepIsLeft({ uuid, kind: "change_plan", inSeconds: -60, detail });
   life.world.service.services.jobs.wake("run-vendor-steps");
   await eventually(() => expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(2));
   // Until the job no longer looks, for it found the change held up.
@@ -142,10 +139,7 @@ it("while many grants are exchanged no step is begun, and then those that fell d
   const gate = aGate();
   held = gate.opened;
   // So many wait that more than a few are exchanged at once; these are never due.
-  await life.world.rows(
-    `INSERT INTO credentials (uuid, state, grant_deadline)
-     SELECT md5(i::text)::uuid, 'grant_pending', now() + interval '5 minutes' FROM generate_series(1, 2000) i`,
-  );
+  await life.world.forged.manyGrantsAreStored(2_000);
   const installs = Array.from({ length: 20 }, () => life.control.install({ plan: "basic" }));
   const others = (await Promise.all(installs)).map(({ addon }) => addon.id);
   const { exchanges, work } = life.world.service.services;
@@ -155,7 +149,7 @@ it("while many grants are exchanged no step is begun, and then those that fell d
   expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
   gate.open();
   await life.world.quiet(others);
-  await life.world.rows(`DELETE FROM credentials WHERE due_at IS NULL AND state = 'grant_pending'`);
+  await life.world.forged.storedGrantsAreGone();
   await eventually(() => life.vendor.callsOf(uuid, "deprovision").length === 1);
 });
 
@@ -309,21 +303,15 @@ describe("steps of a database alone, whose service would claim them too", () => 
       ...{ db: alone.database, vault, pace: PACE },
       ...{ log: { warn: () => undefined, error: () => undefined }, wake: wakeBy(() => undefined) },
     }) as unknown as Context;
+  const left = () => forged({ db: alone.database });
   const end = () => alone.database.transaction((tx) => endResource(tx, uuid, null, null));
 
   /** So long ago that a process which does not extend its lease is taken for dead. */
-  const LONG_AGO = "now() - interval '1 minute'";
   const provisionBegan = (
     { state = "provisioning", status = null }: { state?: string; status?: number | null } = {},
-    credential = "no_grant",
+    credential: State = "no_grant",
     of = uuid,
-  ) =>
-    run(
-      `WITH made AS (INSERT INTO credentials (uuid, state) VALUES ($1, $4))
-       INSERT INTO resources (uuid, plan, applied_plan, state, answer_status, created_at)
-       VALUES ($1, 'basic', 'basic', $2, $3, ${LONG_AGO})`,
-      [of, state, status, credential],
-    );
+  ) => left().aResourceIsStored({ uuid: of, state, status, credential, sinceSeconds: 60 });
   const waiting = () =>
     run(`SELECT kind FROM steps WHERE uuid = $1 AND leased_until > now() + interval '3 seconds'`);
   const LATER = { answer: laterAnswer("Soon."), config: null, lease: FIRST_LEASE };
@@ -331,7 +319,7 @@ describe("steps of a database alone, whose service would claim them too", () => 
   it("an extension of its lease that comes after a step was put off does not hold it back", async () => {
     const db = alone.database;
     await provisionBegan({ state: "provisioned" });
-    await run(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'finish', now())`);
+    await left().aStepIsLeft({ uuid, kind: "finish" });
     const [claimed] = await claimSteps(db, LANES.vendor.lane, 1);
     expect(await holdStep(db, claimed!)).toBe(true);
     await putOffStep(db, claimed!, 0, {});
@@ -355,10 +343,7 @@ describe("steps of a database alone, whose service would claim them too", () => 
 
   it("the clean-up waits for a call whose lease could not be extended in an outage, and may live", async () => {
     await provisionBegan({ state: "provisioned" });
-    await run(
-      `INSERT INTO steps (uuid, kind, due_at, leased_until, detail)
-       VALUES ($1, 'change_plan', now(), now() - interval '1 second', '{"plan": "premium"}')`,
-    );
+    await left().aStepIsLeft({ uuid, kind: "change_plan", leaseSeconds: -1, detail: { plan: "premium" } });
     await end();
     expect(await waiting()).toEqual([{ kind: "clean_up" }]);
     // It is due then, so a timer finds it.
@@ -367,13 +352,11 @@ describe("steps of a database alone, whose service would claim them too", () => 
 
   it("a put-off provision whose code cannot be decrypted fails once the code is dead", async () => {
     await provisionBegan({ status: 202 }, "quarantined");
-    const left = (interval: string) =>
-      run(`UPDATE credentials SET grant_deadline = now() + $2::interval WHERE uuid = $1`, [uuid, interval]);
     const found = `SELECT r.state, c.state AS credential FROM resources r JOIN credentials c USING (uuid) WHERE uuid = $1`;
-    await left("1 minute");
+    await left().grantHasLeft(uuid, 60);
     await failStranded(ctx());
     expect(await run(found)).toEqual([{ state: "provisioning", credential: "quarantined" }]);
-    await left("-1 second");
+    await left().grantHasLeft(uuid, -1);
     await failStranded(ctx());
     expect(await run(found)).toEqual([{ state: "failed", credential: "erased" }]);
     expect(await run(`SELECT kind FROM steps WHERE uuid = $1`)).toEqual([{ kind: "clean_up" }]);
@@ -381,16 +364,17 @@ describe("steps of a database alone, whose service would claim them too", () => 
 
   it("a step that waited for tokens and was not woken is found", async () => {
     await provisionBegan({ state: "provisioned" }, "active");
-    await run(`INSERT INTO steps (uuid, kind) VALUES ($1, 'announce')`);
+    await left().aStepIsLeft({ uuid, kind: "announce", inSeconds: null });
     await findLateSteps(ctx());
     expect(await run(`SELECT kind FROM steps WHERE due_at IS NOT NULL AND uuid = $1`)).toHaveLength(1);
   });
 
   it("a locked step of a provision that is not done in 11 hours holds up no other", async () => {
     const [locked, other] = [uuid, randomUUID()];
-    const old = `INSERT INTO steps (uuid, kind, due_at, created_at) VALUES ($1, 'finish', now(), now() - interval '12 hours')`;
-    for (const each of [locked, other])
-      await provisionBegan({ status: 202 }, "active", each).then(() => run(old, [each]));
+    for (const each of [locked, other]) {
+      await provisionBegan({ status: 202 }, "active", each);
+      await left().aStepIsLeft({ uuid: each, kind: "finish", sinceSeconds: 12 * 3_600 });
+    }
     await alone.database.transaction(async (tx) => {
       await tx.query(statement("lock_step", `SELECT FROM steps WHERE uuid = $1 FOR UPDATE`), [locked]);
       await findLateSteps(ctx());
@@ -414,7 +398,7 @@ describe("steps of a database alone, whose service would claim them too", () => 
 
   it("an answer that turns its provision into what follows leaves no error of the tries before", async () => {
     await provisionBegan();
-    await run(`UPDATE steps SET attempts = 4, last_error = 'broken' WHERE uuid = $1`);
+    await left().stepsWereTried(uuid, 4, "broken");
     expect(await answerFirst(ctx(), { ...LATER, uuid, next: "finish" })).toBe(true);
     expect(await run(`SELECT kind, attempts, last_error FROM steps WHERE uuid = $1`)).toEqual([
       { kind: "finish", attempts: 0, last_error: null },
@@ -427,7 +411,7 @@ describe("steps of a database alone, whose service would claim them too", () => 
       await provisionBegan();
       const answered = await alone.database.transaction(async (tx) => {
         await lockedResource(tx, uuid);
-        await tx.query(statement("", `UPDATE steps SET lease = lease + 1 WHERE uuid = $1`), [uuid]);
+        await forged({ db: tx }).stepsAreTaken(uuid, 30);
         const first = answerFirst(ctx(), { ...LATER, uuid, next });
         const locks = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
         await eventually(async () => (await run(locks, [])).length > 0);

@@ -76,7 +76,7 @@ describe("kit config", () => {
     async function leaveBehind(name: string): Promise<void> {
       const kept = Object.entries(wanted).map(([each, value]): ConfigVar => ({ name: each, value }));
       const sealed = sealConfig(vault, uuid, [...kept, { name, value: "left" }]);
-      await life.world.rows(`UPDATE resources SET sealed_config = $2 WHERE uuid = $1`, [uuid, sealed]);
+      await life.world.forged.configIs(uuid, sealed);
       life.control.partner({ addonManifest: { ...manifest, config_vars: [...offer.configVars, name] } });
       await change({ [name]: "left" });
       life.control.partner({ addonManifest: manifest });
@@ -111,8 +111,8 @@ describe("kit config", () => {
 
   it("diff and push leave vars alone that were set before the kit", async () => {
     const imported = await life.settled();
-    // The state after an import.
-    await life.world.rows(`UPDATE resources SET sealed_config = NULL WHERE uuid = $1`, [imported]);
+    // As after an import.
+    await life.world.forged.configIs(imported, null);
     const before = onPlatform(imported);
     expect(await statesOf(imported)).toEqual({
       code: 0,
@@ -135,7 +135,7 @@ const OLD = "11234567-89ab-cdef-0123-456789abcdef";
 const environment = () => life.world.environment;
 /** Runs a command, and answers what it added to the audit trail, and its output. */
 async function trailOf(words: string[], input = "") {
-  await life.world.rows(`DELETE FROM operator_actions`);
+  await life.world.forged.nothingIsLeftOf("operator_actions");
   const said = await kit(environment(), words, input);
   return { said, added: await entries() };
 }
@@ -202,9 +202,7 @@ describe("the audit trail", () => {
     expect(stdout).toMatch(/^\d{4}-\S+ \S+ {2}done {2}kit tokens refresh [^]*; 1 refreshed/);
     expect(stdout).not.toContain("reseal");
     expect((await kit(environment(), ["resources", "show", uuid])).stdout).toContain("kit tokens refresh");
-    await life.world.rows(
-      `INSERT INTO operator_actions (action, form, state, ended_at) SELECT 'older', n::text, 'done', now() FROM generate_series(1, 60) n`,
-    );
+    await life.world.forged.actionsEnded("older", { count: 60 });
     const pageAfter = async (...words: string[]) =>
       (await kitJson<{ entries: AuditEntry[]; next: number }>(environment(), ["audit", ...words])).data;
     const first = await pageAfter();

@@ -19,22 +19,18 @@ const NOWHERE = "http://127.0.0.1:9";
 const OTHER_KEY = "a-key-that-sealed-nothing-".repeat(2);
 
 let uuid: string;
+let asTheyWere: () => Promise<void>;
 const world = opened(() => aWorld());
 beforeAll(async () => {
   uuid = await world.settled();
   await eventually(async () => (await world.rows(`SELECT 1 FROM heartbeats`)).length > 0);
-  await world.rows(`CREATE TABLE as_it_was AS TABLE credentials`);
+  asTheyWere = await world.forged.statesAreNoted();
 });
 afterEach(async () => {
-  await world.rows(`UPDATE resources SET plan = 'basic'`);
+  await world.forged.planIs("basic");
   world.sandbox.control.clearFaults();
   world.sandbox.control.partner({ clientSecret: world.environment["CLIENT_SECRET"]! });
-  await world.rows(
-    `WITH gone AS (DELETE FROM steps) UPDATE credentials c SET state = w.state, due_at = w.due_at, expires_at = w.expires_at, attempts = w.attempts,
-       last_error = w.last_error, rejected_at = w.rejected_at,
-       grant_deadline = w.grant_deadline, leased_until = w.leased_until,
-       sealed_refresh_token = w.sealed_refresh_token FROM as_it_was w WHERE c.uuid = w.uuid`,
-  );
+  await asTheyWere();
 });
 
 async function doctor(change: Record<string, string> = {}) {
@@ -45,8 +41,6 @@ async function doctor(change: Record<string, string> = {}) {
   };
 }
 const said = (part: string) => expect.stringContaining(part) as unknown;
-const credentials = (assignments: string) =>
-  world.rows(`UPDATE credentials SET ${assignments} WHERE uuid = $1`, [uuid]);
 
 interface Case {
   what: string;
@@ -124,18 +118,18 @@ const cases: Case[] = [
   },
   {
     what: "access that ends with the present token",
-    change: () => credentials(`sealed_refresh_token = NULL, due_at = NULL`),
+    change: () => world.forged.refreshTokenIsMissing(uuid),
     code: 1,
     finds: { attention: fails("1 resource without a refresh token: access", "kit resources show ") },
   },
   {
     what: "a token that waits for its refresh",
-    change: () => late(`expires_at = now() + interval '181 minutes'`),
+    change: () => late(181),
     finds: { tokens: warns("1 token fails, the first ends in 3 h. The last try: server_error", "catch up") },
   },
   {
     what: "a customer's plan that is no longer on offer",
-    change: () => world.rows(`UPDATE resources SET plan = 'retired'`),
+    change: () => world.forged.planIs("retired"),
     finds: { plans: warns("not on offer: retired (1 resource)", "src/your-service/plans.ts") },
   },
   {
@@ -161,20 +155,25 @@ const cases: Case[] = [
   },
   {
     what: "a token whose refresh failed once",
-    change: () => late(`expires_at = now() + interval '181 minutes'`, 1),
+    change: () => late(181, 1),
     finds: { tokens: warns("1 token fails, the first ends in 3 h. The last try: server_error", "catch up") },
   },
   {
     what: "a token that waits for its refresh longer than a sweep takes",
-    change: () =>
-      credentials(`due_at = now() - interval '80 seconds', leased_until = now() + interval '1 hour'`),
+    async change() {
+      await world.forged.tokensAreTakenByAnother(uuid, 3_600);
+      await world.forged.tokensAreDueIn(uuid, -80);
+    },
     finds: {
       tokens: { ...warns("", "catch up"), message: expect.stringMatching(/^Refreshes are late by \d+ s\.$/) },
     },
   },
   {
     what: "a grant whose exchange failed once",
-    change: () => late(`state = 'grant_pending', grant_deadline = now() + interval '290 seconds'`, 1),
+    async change() {
+      await late(181, 1);
+      await world.forged.grantIsPending(uuid, { leftSeconds: 290, inSeconds: 60 });
+    },
     finds: {
       tokens: {
         ok: true,
@@ -187,10 +186,13 @@ const cases: Case[] = [
   {
     what: "a call to the platform that failed once",
     change: () =>
-      world.rows(
-        `INSERT INTO steps (uuid, kind, due_at, attempts, last_error) VALUES ($1, 'announce', now() + interval '1 hour', 1, 'it answered 503')`,
-        [uuid],
-      ),
+      world.forged.aStepIsLeft({
+        uuid,
+        kind: "announce",
+        inSeconds: 3_600,
+        attempts: 1,
+        lastError: "it answered 503",
+      }),
     finds: {
       steps: warns(
         "1 step failed at the platform and will be tried again: announce; the first is late by 0 s. The last error: it answered 503",
@@ -201,15 +203,16 @@ const cases: Case[] = [
   },
   {
     what: "a token that ends soon",
-    change: () => late(`expires_at = now() + interval '30 minutes'`),
+    change: () => late(30),
     code: 1,
     finds: { tokens: fails("1 token fails, the first ends in 30 min", "kit status") },
   },
 ];
-const late = (assignments: string, attempts = 6) =>
-  credentials(
-    `due_at = now() + interval '1 minute', attempts = ${attempts}, last_error = 'server_error: it answered 500', ${assignments}`,
-  );
+async function late(minutesLeft: number, attempts = 6) {
+  await world.forged.tokensAreDueIn(uuid, 60);
+  await world.forged.tokensExpireIn(uuid, minutesLeft * 60);
+  await world.forged.tokensWereTried(uuid, attempts, "server_error: it answered 500");
+}
 
 describe("kit doctor", () => {
   it("finds no fault in a running service", async () => {
@@ -308,19 +311,16 @@ describe("kit doctor", () => {
   });
 
   it("reports every job that has never completed a run as late when no process runs", async () => {
-    await world.rows(`DELETE FROM heartbeats`);
+    await world.forged.nothingIsLeftOf("heartbeats");
     await world.restart({ environment: { WEB_JOBS: "off" } });
     expect((await doctor()).of("sweeps")).toMatchObject(isFine("The sweeps run."));
-    await world.rows(`UPDATE heartbeats SET at = now() - interval '70 seconds' WHERE name = 'run-steps'`);
-    await world.rows(
-      `INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'discover', now() - interval '90 seconds')`,
-      [uuid],
-    );
+    await world.forged.jobLastRan("run-steps", 70);
+    await world.forged.aStepIsLeft({ uuid, kind: "discover", inSeconds: -90 });
     const late =
       /^Late sweeps, .*: run-steps \(\d+ s ago\)\.\n1 step of put-off work waits for its turn, the first for \d+ s\.$/;
     expect((await doctor()).of("sweeps")).toMatchObject({ ok: true, message: expect.stringMatching(late) });
-    await world.rows(`UPDATE heartbeats SET at = at - interval '3 minutes'`);
-    await world.rows(`INSERT INTO heartbeats VALUES ('of-another-build', now() - interval '3 minutes')`);
+    await world.forged.noJobRanFor(180);
+    await world.forged.jobLastRan("of-another-build", 180);
     const { ok, message } = (await doctor()).of("sweeps");
     await world.restart();
     expect(ok).toBe(false);

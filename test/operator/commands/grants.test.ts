@@ -14,8 +14,7 @@ const life = opened(() =>
 afterEach(async () => {
   life.control.clearFaults();
   life.control.settings({ legacyGrants: true, acceptDelayMs: 0 });
-  for (const table of ["events", "steps", "credentials", "resources"])
-    await life.world.rows(`DELETE FROM ${table}`);
+  await life.world.forged.nothingIsLeftOf("events", "steps", "credentials", "resources");
 });
 
 async function recover(words: string[], environment = {}) {
@@ -69,10 +68,7 @@ describe("kit grants recover", () => {
   it("fails for a resource whose grant was exchanged, with no possible remedy, and leaves it unchanged", async () => {
     const lost = await life.world.settled();
     const [good] = await imported(1);
-    await life.world.rows(
-      `UPDATE credentials SET state = 'grant_lost', reason = 'outcome_unknown' WHERE uuid = $1`,
-      [lost],
-    );
+    await life.world.forged.grantWasLost(lost, "outcome_unknown");
     const since = life.position();
     const message = expect.stringContaining("its tokens cannot be had again");
     expect(await recover(["--all"])).toEqual({
@@ -87,8 +83,8 @@ describe("kit grants recover", () => {
     const [active, gone] = [await life.world.settled(), await life.world.settled()];
     await life.control.deprovision(gone);
     const [failed] = await imported(1);
-    await life.world.rows(`UPDATE resources SET state = 'failed' WHERE uuid = $1`, [failed]);
-    await life.world.rows(`UPDATE credentials SET state = 'grant_lost' WHERE uuid = $1`, [failed]);
+    await life.world.forged.resourceIs(failed!, "failed");
+    await life.world.forged.grantWasLost(failed!);
     const since = life.position();
     const { data } = await recover([active, gone, failed!, UNKNOWN, active]);
     expect(data).toMatchObject({ done: [], failed: [{ uuid: UNKNOWN, id: "not_found" }] });

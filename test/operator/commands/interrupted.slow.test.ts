@@ -12,7 +12,7 @@ const world = opened(() => aWorld({ environment: { WEB_JOBS: "off", TOKEN_CONCUR
 beforeAll(async () => {
   uuids = await world.installed(COUNT);
 });
-beforeEach(() => world.rows(`DELETE FROM operator_actions`));
+beforeEach(() => world.forged.nothingIsLeftOf("operator_actions"));
 afterEach(() => world.sandbox.control.clearFaults());
 
 /** Makes the refreshes slow, and one after the other. */
@@ -30,7 +30,7 @@ async function audit(): Promise<AuditEntry> {
 }
 
 /** Long after the last sign of life. */
-const later = () => world.rows(`UPDATE operator_actions SET seen_at = seen_at - interval '31 seconds'`);
+const later = () => world.forged.actionsAreUnheardOfFor(31);
 
 it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
   "a command about all that %s ends is interrupted, with what was done and what is left",
@@ -58,7 +58,7 @@ it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
 );
 
 it("one that has nothing to say of what is left is interrupted, too, before its process ends by the signal", async () => {
-  await world.rows(`UPDATE credentials SET expires_at = now() WHERE uuid = $1`, [uuids[0]]);
+  await world.forged.tokensExpired(uuids[0]);
   slowly(1_500);
   const child = startKit(world.environment, ["config", "get", uuids[0]!, "--reveal"]);
   const ended = once(child, "close");

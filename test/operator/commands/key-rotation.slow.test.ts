@@ -29,7 +29,7 @@ it("the encryption key is changed under load, with different keys in different p
     // One process has the new settings and the other has not, then both have; each refreshes and reads every token.
     await world.restart({ environment: settings });
     for (let round = 0; round < 2; round++) {
-      await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
+      await world.forged.tokensFellDue(uuids);
       expected += 1;
       await allHave(expected);
       for (const { services } of other ? [world.service, other] : [world.service]) {

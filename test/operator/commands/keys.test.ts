@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 
 it("a command with fewer keys runs once no row needs the removed one, and forgets it", async () => {
-  await world.rows(`INSERT INTO sealing_keys (key_id) VALUES ('0123456789abcdef')`);
+  await world.forged.keyWasUsed("0123456789abcdef");
   const { code, data } = await kitJson(world.environment, ["tokens", "refresh", "--all"]);
   expect({ code, data }).toMatchObject({ code: 0, data: { failed: [] } });
   expect(await world.rows(`SELECT 1 FROM sealing_keys WHERE key_id = '0123456789abcdef'`)).toEqual([]);
@@ -109,8 +109,7 @@ describe("kit keys reseal", () => {
     await world.restart({ environment: { ENCRYPTION_KEY: newKey } });
     world.environment = { ...world.environment, ENCRYPTION_KEY: newKey };
     expect(await world.rows(`SELECT version FROM client_secrets`)).toEqual([{ version: 1 }]);
-    await world.rows(`DELETE FROM credentials WHERE uuid = ANY($1)`, [uuids]);
-    await world.rows(`DELETE FROM resources WHERE uuid = ANY($1)`, [uuids]);
+    await world.forged.nothingIsLeftOf("credentials", "resources");
   });
 
   it("never overwrites a token that was refreshed meanwhile", async () => {
@@ -121,7 +120,7 @@ describe("kit keys reseal", () => {
       async query(what, ...values) {
         if (what.name === "reseal_credentials" && isMeanwhile) {
           isMeanwhile = false;
-          await world.rows(`UPDATE credentials SET sealed_access_token = $2 WHERE uuid = $1`, [uuid, fresh]);
+          await world.forged.accessTokenIs(uuid!, fresh);
         }
         return world.db.query(what, ...values);
       },
@@ -136,15 +135,12 @@ describe("kit keys reseal", () => {
 
   it("leaves values that cannot be decrypted unchanged, lists them, and exits with 1", async () => {
     // Only the first few are shown, so nothing else may be wrong.
-    await world.rows(`DELETE FROM credentials`);
+    await world.forged.nothingIsLeftOf("credentials");
     const [broken, lost] = await manyResources(2);
     const stranger = await createVault({ encryptionKey: new Secret("z".repeat(40)) });
-    await world.rows(
-      `UPDATE credentials SET sealed_access_token = sealed_access_token || '\\x00'::bytea WHERE uuid = $1`,
-      [broken],
-    );
+    await world.forged.bitIsFlipped(broken!, "sealed_access_token");
     const sealed = stranger.seal(contextOf(lost!), "token");
-    await world.rows(`UPDATE credentials SET sealed_access_token = $2 WHERE uuid = $1`, [lost, sealed]);
+    await world.forged.accessTokenIs(lost!, sealed);
     const { code, stdout } = await kit(rotated(), ["keys", "reseal"]);
     expect(code).toBe(1);
     const said = stdout.replace(/\s+/g, " ");

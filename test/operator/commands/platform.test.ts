@@ -30,7 +30,7 @@ async function refresh(...words: string[]) {
 
 describe("kit tokens refresh", () => {
   it("refreshes the named resources, and says why others were not", async () => {
-    await world.rows(`UPDATE credentials SET state = 'grant_lost' WHERE uuid = $1`, [uuids[1]]);
+    await world.forged.grantWasLost(uuids[1]!);
     const { code, data } = await refresh(uuids[0]!, uuids[1]!, UNKNOWN);
     expect(code).toBe(1);
     expect(data).toEqual({
@@ -47,20 +47,18 @@ describe("kit tokens refresh", () => {
       ...{ code: 0, done: [uuids[0], uuids[2]], failed: [] },
       skipped: [{ uuid: uuids[1], reason: "grant_lost" }],
     });
-    await world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuids[1]]);
+    await world.forged.tokensAre("active", uuids[1]);
   });
 
   it("fails for a token that another process is refreshing", async () => {
-    await world.rows(`UPDATE credentials SET leased_until = now() + interval '1 hour' WHERE uuid = $1`, [
-      uuids[1],
-    ]);
+    await world.forged.tokensAreTakenByAnother(uuids[1]!, 3_600);
     const { code, data } = await refresh(uuids[1]!);
     expect({ code, ...data }).toMatchObject({ code: 1, done: [], skipped: [], failed: [{ id: "busy" }] });
     expect(data.failed[0]!.message).toContain("try again");
   });
 
   it("skips a working token that has no refresh token", async () => {
-    await world.rows(`UPDATE credentials SET sealed_refresh_token = NULL WHERE uuid = $1`, [uuids[2]]);
+    await world.forged.refreshTokenIsMissing(uuids[2]!);
     const { data } = await refresh(uuids[2]!);
     expect(data.skipped).toEqual([{ uuid: uuids[2], reason: "no_refresh_token" }]);
   });
@@ -125,7 +123,7 @@ describe("kit api", () => {
     echo(token);
     expect((await api(path, "--reveal")).data.body).toMatchObject({ deep: [{ said: `Bearer ${token}` }] });
     const sealed = vault.seal(credentialSealContext("sealed_access_token", uuid), "issued-long-ago");
-    await world.rows(`UPDATE credentials SET sealed_access_token = $2 WHERE uuid = $1`, [uuid, sealed]);
+    await world.forged.accessTokenIs(uuid, sealed);
     echo("issued-long-ago");
     expect((await api(path)).data.body).toMatchObject({ deep: [{ said: "Bearer [secret]" }] });
     await refreshNow(world.service.services, uuid);

@@ -111,7 +111,7 @@ describe("a signal while a token is being refreshed", () => {
     const uuid = await world.settled();
     // From now on each refresh brings a refresh token in place of the one before.
     world.sandbox.control.settings({ refreshToken: "new" });
-    await world.rows(`UPDATE credentials SET expires_at = now() WHERE uuid = $1`, [uuid]);
+    await world.forged.tokensExpired(uuid);
     world.sandbox.control.fault("POST /oauth/token", { delayMs }, 1);
     const isSent = `SELECT 1 FROM credentials WHERE sent_at IS NOT NULL AND uuid = $1`;
     const generation = `SELECT generation FROM credentials WHERE uuid = $1`;

@@ -91,14 +91,14 @@ describe("kit resources", () => {
   });
 
   it("list and show tell people which resource it is, why it is so, or that it was never provisioned", async () => {
-    await world.rows(`UPDATE resources SET name = 'shop', app_name = 'till' WHERE uuid = $1`, [uuid]);
+    await world.forged.isNamed(uuid, { name: "shop", appName: "till" });
     const say = async (...words: string[]) => (await kit(world.environment, ["resources", ...words])).stdout;
     expect(await say("list", "--search", "shop")).toMatch(/ active +shop\n/);
     const [lost, never] = (await list("--state", "grant_lost")).data.resources;
     expect(await say("show", lost!.uuid)).toMatch(
       /state +grant_lost: expired\n +to do +Ask the platform to deliver/,
     );
-    await world.rows(`UPDATE resources SET plan = '' WHERE uuid = $1`, [never!.uuid]);
+    await world.forged.planIs("", never!.uuid);
     for (const words of [
       ["list", "--search", never!.uuid],
       ["show", never!.uuid],
@@ -120,10 +120,7 @@ describe("kit resources", () => {
   });
 
   it("erase removes what the platform no longer needs, and keeps a tombstone", async () => {
-    await world.rows(
-      `INSERT INTO events (uuid, type, detail) VALUES ($1, 'noted', '{"who": "a customer"}')`,
-      [uuid],
-    );
+    await world.forged.anEventIsNoted(uuid, "noted", { who: "a customer" });
     const erased = await kitJson(world.environment, ["resources", "erase", uuid.toUpperCase(), "--yes"]);
     expect(erased).toEqual({ code: 0, data: { erased: uuid } });
     // Of a tombstone it removes the remaining data.

@@ -3,6 +3,7 @@ import type { Report } from "../../../src/operator/work-through.ts";
 import type { Pace } from "../../../src/pace.ts";
 import { Secret } from "../../../src/secret.ts";
 import { clientSecretSealContext, createVault } from "../../../src/vault/vault.ts";
+import { ALL } from "../../support/forged.ts";
 import { aWorld, opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 
@@ -32,8 +33,9 @@ describe("kit secret set", () => {
   });
 
   it("repeated after a kill, makes tokens due that the first run did not, without a running service", async () => {
-    await world.rows(`UPDATE client_secrets SET spread_at = NULL WHERE version = 2`);
-    await world.rows(`UPDATE credentials SET secret_version = 1, due_at = now() + interval '4 hours'`);
+    await world.forged.secretIsNotSpread();
+    await world.forged.tokensAreOfSecret(1);
+    await world.forged.tokensAreDueIn(ALL, 4 * 3_600);
     expect(await set(current())).toEqual({ code: 0, data: { version: 2, due: 3, fresh: 3 } });
   });
 
@@ -52,7 +54,7 @@ describe("kit secret set", () => {
 
   it("sets one that the platform cannot be asked about if the current one is rejected, and says so", async () => {
     world.sandbox.control.fault("POST /oauth/token", { status: 503 });
-    await world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() WHERE version = 2`);
+    await world.forged.secretIsRejected();
     const unconfirmed = expect.stringContaining("answered 503");
     expect(await set(current())).toEqual({ code: 0, data: { version: 3, due: 3, fresh: 3, unconfirmed } });
   });
@@ -72,20 +74,16 @@ describe("kit secret set", () => {
   });
 
   it("does not count tokens that cannot be refreshed", async () => {
-    await world.rows(
-      `UPDATE credentials SET sealed_refresh_token = NULL, due_at = NULL, secret_version = 1 WHERE uuid = $1`,
-      [uuids[0]],
-    );
+    await world.forged.refreshTokenIsMissing(uuids[0]!);
+    await world.forged.tokensAreOfSecret(1, uuids[0]);
     const { secret } = world.sandbox.control.resetClientSecret();
     expect((await set(secret)).data).toMatchObject({ due: 2, fresh: 2 });
   });
 
   it("waits for tokens that were refused with the secret before, and are due", async () => {
-    await world.rows(`UPDATE client_secrets SET spread_at = NULL`);
-    await world.rows(
-      `UPDATE credentials SET secret_version = 1, attempts = 1, rejected_at = now() - interval '1 hour',
-         due_at = now() - interval '1 minute' WHERE due_at IS NOT NULL`,
-    );
+    await world.forged.secretIsNotSpread();
+    await world.forged.tokensAreOfSecret(1, uuids.slice(1));
+    await world.forged.tokensAreRefusedSince(uuids.slice(1), 3_600);
     expect((await set(current())).data).toMatchObject({ due: 2, fresh: 2 });
   });
 
@@ -137,20 +135,17 @@ describe("kit secret set", () => {
 // One of the three resources has no refresh token any more.
 describe("kit secret set repairs a service that cannot start, for its client secrets", () => {
   /** Changes one byte of each: of the format, or of what is sealed. */
-  const damage = (at: number) =>
-    world.rows(
-      `UPDATE client_secrets SET sealed_secret = set_byte(sealed_secret, $1, get_byte(sealed_secret, $1) # 1)`,
-      [at],
-    );
+  const damage = (at: number) => world.forged.secretsBitIsFlipped(at);
 
   async function loseTheKey(): Promise<void> {
     const stranger = await createVault({ encryptionKey: new Secret("a-key-that-nobody-has-any-more-".repeat(2)) }); // prettier-ignore
-    await world.rows(`INSERT INTO sealing_keys (key_id) VALUES ($1)`, [stranger.keyId]);
+    await world.forged.keyWasUsed(stranger.keyId);
     for (const { version } of await versions())
-      await world.rows(`UPDATE client_secrets SET sealed_secret = $2, hash = $3 WHERE version = $1`, [
-        ...[version, stranger.seal(clientSecretSealContext(version), "lost")],
-        stranger.hash(new Secret("lost")),
-      ]);
+      await world.forged.secretIs({
+        version,
+        sealed: stranger.seal(clientSecretSealContext(version), "lost"),
+        hash: stranger.hash(new Secret("lost")),
+      });
   }
 
   it.each<[string, () => Promise<unknown>]>([

@@ -18,7 +18,7 @@ const operator = opened(() =>
 beforeAll(async () => {
   uuid = await operator.life.settled();
 });
-beforeEach(() => operator.world.rows(`DELETE FROM operator_actions`));
+beforeEach(() => operator.world.forged.nothingIsLeftOf("operator_actions"));
 afterEach(() => operator.control.clearFaults());
 
 const generation = async () => (await operator.life.credential(uuid))!.generation;
@@ -221,9 +221,7 @@ describe("an action of the operator", () => {
   );
 
   it("whose process was killed is marked as such", async () => {
-    const [{ id }] = (await operator.world.rows(
-      `INSERT INTO operator_actions (action, form, seen_at) VALUES ('reseal', 'lost', now() - interval '1 hour') RETURNING id`,
-    )) as [{ id: string }];
+    const [{ id }] = (await operator.world.forged.anActionWasCutOff("reseal")) as [{ id: string }];
     expect((await operator.get(`/actions/${id}`)).text).toMatch(/stopped.*Its process ended/);
   });
 });

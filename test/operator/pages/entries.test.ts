@@ -8,7 +8,7 @@ const OPERATOR = "owner@example.com";
 const operators = opened(() =>
   aWorldOfOperators(OPERATOR, { parts: { pace: { exchangeAfterMs: 50, logAgainMs: 3_600_000 } } }),
 );
-beforeEach(() => operators.world.rows(`DELETE FROM operator_actions`));
+beforeEach(() => operators.world.forged.nothingIsLeftOf("operator_actions"));
 
 interface Entry {
   action: string;

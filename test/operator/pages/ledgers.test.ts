@@ -26,12 +26,7 @@ const operator = opened(() => aWorldOfAnOperator({ parts }));
 afterEach(async () => {
   operator.control.clearFaults();
   backend.clear();
-  const { rows } = operator.world;
-  await rows(`UPDATE resources SET state = 'deprovisioned', updated_at = now() - interval '2 days'`);
-  await rows(`UPDATE credentials SET state = 'erased', due_at = NULL, sealed_grant_code = NULL, sealed_access_token = NULL,
-    sealed_refresh_token = NULL`);
-  for (const table of ["steps", "ledger_marks", "ledger_findings", "ledger_comparisons"])
-    await rows(`DELETE FROM ${table}`);
+  await operator.world.forged.everythingWasDeprovisioned();
 });
 
 interface Report {
@@ -126,10 +121,7 @@ const cases: Case[] = [
     question: "Change it to the platform",
     async differ() {
       const uuid = await inBackend();
-      await operator.world.rows(
-        `UPDATE resources SET plan = 'premium', applied_plan = 'premium' WHERE uuid = $1`,
-        [uuid],
-      );
+      await operator.world.forged.planIs("premium", uuid);
       return { uuid };
     },
     mended: (uuid) => operator.life.resourceBecomes(uuid, { plan: "basic" }),
@@ -220,7 +212,7 @@ it("the next comparison replaces what the last one found, and what is older keep
   const [lost, back] = [await inBackend(), await inBackend()];
   for (const uuid of [lost, back]) operator.control.fault(`GET /addons/${uuid}`, { status: 404 }, 1_000);
   await compared();
-  await operator.world.rows(`UPDATE ledger_findings SET since = now() - interval '3 days'`);
+  await operator.world.forged.findingsAreFrom(3 * 24);
   operator.control.clearFaults();
   operator.control.fault(`GET /addons/${lost}`, { status: 404 }, 1_000);
   await compared();
@@ -289,17 +281,11 @@ it("a button ends no more than it asked about, and never most of all", async () 
 
 it("a plan that the platform has changed since the comparison is not made", async () => {
   const uuid = await inBackend();
-  await operator.world.rows(
-    `UPDATE resources SET plan = 'dedicated', applied_plan = 'dedicated' WHERE uuid = $1`,
-    [uuid],
-  );
+  await operator.world.forged.planIs("dedicated", uuid);
   await compared();
   await operator.control.changePlan(uuid, "premium").catch(() => undefined);
-  await operator.world.rows(
-    `UPDATE resources SET plan = 'dedicated', applied_plan = 'dedicated' WHERE uuid = $1`,
-    [uuid],
-  );
-  await operator.world.rows(`DELETE FROM steps`);
+  await operator.world.forged.planIs("dedicated", uuid);
+  await operator.world.forged.nothingIsLeftOf("steps");
   const { text } = await operator.done("/ledgers/fix-plan_differs");
   expect(text).toContain("skipped: changed_since");
 });

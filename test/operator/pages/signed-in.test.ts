@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await operators.people.forgetEverybody();
-  await operators.world.rows(`DELETE FROM operator_actions`);
+  await operators.world.forged.nothingIsLeftOf("operator_actions");
 });
 
 const ACCOUNT = { id: "0a1b2c3d-89ab-cdef-0123-456789abcdef", email: "owner@example.com", name: null };
@@ -145,19 +145,17 @@ describe("an account that is not listed", () => {
 describe("a session of an operator", () => {
   it("ends after its time, and when the platform refuses the person's tokens", async () => {
     const browser = await operators.signedIn();
-    await operators.world.rows(
-      `UPDATE credentials SET state = 'needs_sign_in', sealed_access_token = NULL, sealed_refresh_token = NULL WHERE owner = 'person'`,
-    );
+    await operators.world.forged.pairsAreRefusedElsewhere();
     expect((await browser.get("/operator")).status).toBe(401);
     await operators.signIn(browser);
-    await operators.world.rows(`UPDATE sessions SET expires_at = now()`);
+    await operators.world.forged.sessionsExpired();
     expect((await browser.get("/operator")).status).toBe(401);
   });
 
   it("is used by each page that is opened, and so goes on", async () => {
     const browser = await operators.signedIn();
     for (const minutes of [59, 59]) {
-      await operators.world.rows(`UPDATE sessions SET seen_at = seen_at - make_interval(mins => ${minutes})`);
+      await operators.world.forged.sessionsAreUnusedFor(minutes * 60);
       expect((await browser.get("/operator")).status).toBe(200);
     }
   });

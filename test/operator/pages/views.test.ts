@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { aWorldOfAnOperator } from "./operator.ts";
 import type { DoctorReport } from "../../../src/operator/doctor/doctor.ts";
+import { ALL } from "../../support/forged.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 import { eventually, opened } from "../../support/world.ts";
 import type { Database } from "../../../src/database/database.ts";
@@ -94,17 +96,13 @@ it("the list of resources finds by a text and by a state, and has more pages", a
   expect(await listed(`text=${appOf(uuid)}&state=active`)).toEqual([uuid]);
   expect(await listed(`text=${uuid}&state=needs_reauth`)).toEqual([]);
   expect((await operator.get("/resources?text=%00%F0%9F%8D%B5%27")).text).toContain(" None. ");
-  await operator.world.rows(
-    `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state, name)
-       SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned', 'many-' || n FROM generate_series(1, 130) n RETURNING uuid)
-     INSERT INTO credentials (uuid, state) SELECT uuid, 'no_grant' FROM made`,
-  );
+  const many = Array.from({ length: 130 }, () => randomUUID());
+  for (const each of many) await operator.world.forged.aResourceIsStored({ uuid: each });
   const { html } = await operator.get("/resources?state=no_grant");
   const [, older] = /href="\/operator\/resources\?([^"]+)">Older ones</.exec(html)!;
   const seen = [...uuidsIn(html), ...(await listed(older!.replaceAll("&amp;", "&")))];
   expect([seen.length, new Set(seen).size]).toEqual([130, 130]);
-  await operator.world.rows(`DELETE FROM credentials WHERE state = 'no_grant'`);
-  await operator.world.rows(`DELETE FROM resources WHERE name LIKE 'many-%'`);
+  await operator.world.forged.resourcesWereNeverStored(many);
 });
 
 describe("the page of a resource", () => {
@@ -137,9 +135,7 @@ it("a step that keeps failing is shown on its resource's page, by kit, as a faul
   // No process runs it meanwhile.
   await world.restart({ environment: { WEB_JOBS: "off" } });
   const tried = (times: number) =>
-    world.rows(`UPDATE steps SET attempts = $1, due_at = now() + interval '5 minutes', leased_until = NULL`, [
-      times,
-    ]);
+    Promise.all([world.forged.stepsWereTried(ALL, times), world.forged.stepsAreDueIn(ALL, 300)]);
   const steps = async () => {
     const { data } = await kitJson<DoctorReport>(world.environment, ["doctor"]);
     return data.checks.find(({ id }) => id === "steps");
@@ -173,21 +169,18 @@ it("a step that keeps failing is shown on its resource's page, by kit, as a faul
 it("lists what needs attention, the worst first, with advice", async () => {
   // No process repairs it meanwhile.
   await operator.world.restart({ environment: { WEB_JOBS: "off" } });
-  await operator.world.rows(
-    `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state)
-       SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned' FROM generate_series(1, 5) RETURNING uuid)
-     INSERT INTO credentials (uuid, state, reason) SELECT uuid,
-       (ARRAY['no_grant', 'grant_lost', 'needs_reauth', 'quarantined', 'quarantined'])[row_number() OVER ()],
-       (ARRAY[NULL, 'expired', NULL, 'key_missing', 'integrity'])[row_number() OVER ()] FROM made`,
-  );
-  await operator.world.rows(
-    `UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '1 day'`,
-  );
-  await operator.world.rows(`UPDATE heartbeats SET at = now() - interval '1 hour'`);
-  await operator.world.rows(
-    `UPDATE credentials SET state = 'grant_pending', grant_deadline = now() + interval '90 seconds' WHERE uuid = $1`,
-    [uuid],
-  );
+  const { forged } = operator.world;
+  for (const [credential, reason] of [
+    ["no_grant", null],
+    ["grant_lost", "expired"],
+    ["needs_reauth", null],
+    ["quarantined", "key_missing"],
+    ["quarantined", "integrity"],
+  ] as const)
+    await forged.aResourceIsStored({ uuid: randomUUID(), credential, reason });
+  await forged.secretIsRejected(24 * 3_600);
+  await forged.noJobRanFor(3_600);
+  await forged.grantIsPending(uuid, { leftSeconds: 90, inSeconds: 3_600 });
   const text = await overview("The platform rejects our client secret");
   const cards = (await operator.get()).html.match(
     /<article><p><span class="state (bad|wait)">(urgent|can wait)/g,
