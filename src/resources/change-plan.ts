@@ -61,12 +61,14 @@ export async function changePlan(
 async function begin(ctx: Context, tx: Queryable, wish: PlanChange, isLate: boolean) {
   const { uuid, plan, key, requestId, traceparent } = wish;
   const { plans } = ctx.offer;
+  const claimedAtMs = Date.now();
   const resource = await lockedResource(tx, uuid);
   if (!resource || wasNeverProvisioned(resource)) throw notFound();
   if (resource.state === "deprovisioned") throw deprovisioned();
   if (resource.state === "failed")
     throw new Refusal("Provisioning failed, so the plan cannot be changed.", { id: "provision_failed" });
-  const step = newStep(resource, { key, kind: "change_plan", detail: { plan }, requestId, traceparent });
+  const work = { key, kind: "change_plan", detail: { plan }, requestId, traceparent, claimedAtMs } as const;
+  const step = newStep(resource, work);
   const queued = laterAnswer(`The change to ${plan} follows what is under way.`);
   const open = await openStepsOf(tx, uuid);
   const last = open.findLast((each) => each.plan !== null);

@@ -38,6 +38,7 @@ export async function provision(
   }
   const answer = plan.later === undefined ? null : laterAnswer(plan.later, uuid);
   const traceparent = ctx.trace.current();
+  const claimedAtMs = Date.now();
   const stored = await persist((isTooLate) =>
     insertProvision(ctx, { request, answer, isTooLate, traceparent }),
   );
@@ -46,7 +47,7 @@ export async function provision(
     ctx.log.error({ alarm: "no_grant", uuid, requestId }, "A provision came without a grant");
   if (answer) return answer;
   const run = ctx.work.start(
-    newStep(stored, { key: uuid, kind: "provision", detail: {}, requestId, traceparent }),
+    newStep(stored, { key: uuid, kind: "provision", detail: {}, requestId, traceparent, claimedAtMs }),
   );
   return (await orNullAfter(ctx.pace.vendorMs, run)) ?? firstOrLater(ctx, uuid, persist);
 }

@@ -124,7 +124,7 @@ export function stepOf(row: StepRow & RowOf<typeof RESOURCE_COLUMNS> & { claimed
 /** Work that a request has just stored, as claimed by this process. */
 export function newStep(
   resource: ResourceRow,
-  work: Pick<Step, "key" | "kind" | "detail" | "requestId" | "traceparent">,
+  work: Pick<Step, "key" | "kind" | "detail" | "requestId" | "traceparent"> & { claimedAtMs: number },
 ): Step {
   return { uuid: resource.uuid, attempts: 1, lease: FIRST_LEASE, resource, ...work };
 }

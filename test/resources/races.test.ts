@@ -208,6 +208,30 @@ it("a provision that a process refuses which was taken for dead, while another c
   expect(callsOf(uuid)).toEqual(["provision", "deprovision"]);
 });
 
+it.each([
+  ["provision", "after provision"],
+  ["premium", "committed write_plan_change"],
+] as const)(
+  "a process that stood still after it had stored a %s makes nothing once that was ended",
+  async (event, at) => {
+    const { now } = Date;
+    let uuid = event === "provision" ? "" : await life.settled();
+    const before = life.vendor.calls.length;
+    moments.set(at, async () => {
+      uuid ||= newest();
+      // Another process takes it up and makes it, and it is deprovisioned.
+      await life.hurry(uuid);
+      await life.nothingLeft(uuid);
+      expect(await EVENTS.deprovision(uuid)).toBe(204);
+      await life.nothingLeft(uuid);
+      Date.now = () => now() + 60_000;
+    });
+    waits(PATIENT);
+    expect(await EVENTS[event](uuid).finally(() => (Date.now = now))).toBe(410);
+    expect(callsOf(uuid, before)).toEqual([event === "provision" ? event : "changePlan", "deprovision"]);
+  },
+);
+
 it("a new code that arrives while its provision is being made is exchanged once that is answered", async () => {
   let second: Promise<unknown> = Promise.resolve();
   moments.set("during provision", async () => {

@@ -12,7 +12,8 @@ export const lost = () => Promise.reject(databaseError("08006"));
 /**
  * What happens at a moment of something else, once. The moments of a statement: `before NAME`; `after NAME`, when it has
  * returned rows that the service does not have yet; `unheard NAME`, when it has run, and the connection is lost then; `deadlock
- * NAME`, in a transaction. Those of a call to the token endpoint: `answered exchange` and `answered refresh`, when the
+ * NAME`, in a transaction; `committed NAME`, when the transaction that it ends was committed, and the service does not know
+ * yet. Those of a call to the token endpoint: `answered exchange` and `answered refresh`, when the
  * platform has answered and the service does not have the answer yet.
  */
 export function interleavings() {
@@ -46,6 +47,7 @@ export function interleavings() {
           },
         }),
       );
+      await reach(`committed ${last}`);
       return (await reach(`unheard ${last}`)) ? lost() : result;
     },
   });
