@@ -68,10 +68,10 @@ export async function startFleet(needs: {
   /** The environment with which the process of this name is started. */
   settings: (name: string) => Settings;
   folder: string;
-  /** The folder of the programs; `dist/` by default. */
-  programs?: string;
+  /** The folder of the programs with which the process of this name is started; `dist/` by default. */
+  programs?: (name: string) => string;
 }): Promise<Fleet> {
-  const { programs = dist } = needs;
+  const { programs = () => dist } = needs;
   const outputFile = path.join(needs.folder, "service.log");
   const output = createWriteStream(outputFile);
   const unaskedEnds: UnaskedEnd[] = [];
@@ -87,7 +87,7 @@ export async function startFleet(needs: {
   async function launch(name: string): Promise<Omit<Member, "name">> {
     for (let starts = 1; ; starts++) {
       const kind = name.split("-")[0]!;
-      const child = spawn(process.execPath, [path.join(programs, `${kind}.js`)], {
+      const child = spawn(process.execPath, [path.join(programs(name), `${kind}.js`)], {
         env: { PATH: process.env["PATH"], PORT: "0", ...needs.settings(name), ...extra.get(name) },
       });
       running.add(child);

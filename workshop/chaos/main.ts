@@ -2,7 +2,6 @@ import { spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
 import { temporaryPostgresql } from "../../dev/postgresql.ts";
 import { startSandbox } from "../../packages/sandbox/index.ts";
@@ -19,6 +18,7 @@ import { watchLoad } from "./load.ts";
 import { readOptions, type Options } from "./options.ts";
 import { createRandom } from "./random.ts";
 import { exitCodeOf, report } from "./report.ts";
+import { createReleases } from "./releases.ts";
 import { comeToRest } from "./rest.ts";
 import { createRotations } from "./rotations.ts";
 import { createStorm } from "./storm.ts";
@@ -27,7 +27,7 @@ import { judge } from "./verdict.ts";
 // Two web and two worker processes from dist/, a PostgreSQL of its own (or that of TEST_DATABASE_URL) behind a proxy, and
 // the sandbox as the platform: for some minutes everything goes wrong that can, and then the platform's ledger shows
 // what was lost.
-// npm run chaos [-- --minutes 3] [--seed 42] [--resources 60]
+// npm run chaos [-- --minutes 3] [--seed 42] [--resources 60] [--before ../release-before/dist]
 // Exit codes: 0, every promise holds; 3, nothing was found but what a slow machine explains; 2, used wrongly; else 1.
 
 /** Short, so that every token is refreshed many times. */
@@ -39,7 +39,6 @@ const NAMES = ["web-1", "web-2", "worker-1", "worker-2"];
 const LONGEST_END_MINUTES = 10;
 /** The time limit for the clean-up. */
 const LONGEST_CLOSE_MS = 30_000;
-const KIT = fileURLToPath(new URL("../../dist/kit.js", import.meta.url));
 
 const options = readCommandLine();
 
@@ -71,9 +70,10 @@ function interrupted(): Promise<never> {
   });
 }
 
-async function run({ minutes, seed, resources }: Options): Promise<number> {
+async function run({ minutes, seed, resources, before }: Options): Promise<number> {
   console.log(`Chaos for ${minutes} min, seed ${seed} (--seed ${seed} repeats the strikes and their order)`);
   const history = createHistory();
+  const releases = createReleases(before);
   const folder = await mkdtemp(path.join(tmpdir(), "chaos-"));
   let isKept = false;
   closings.push(async () => isKept || rm(folder, { recursive: true }));
@@ -89,6 +89,7 @@ async function run({ minutes, seed, resources }: Options): Promise<number> {
   const rotations = createRotations({
     ...{ sandbox, random: createRandom(seed + 3), history },
     fleet: () => fleet,
+    kit: releases.kit,
     base: {
       ...yourEnvironment(),
       DATABASE_URL: proxy.url,
@@ -106,7 +107,7 @@ async function run({ minutes, seed, resources }: Options): Promise<number> {
   });
   for (const secret of [sandbox.settings.addonPassword, sandbox.settings.clientSecret])
     history.secrets.add(secret);
-  const migration = spawnSync(process.execPath, [KIT, "migrate"], {
+  const migration = spawnSync(process.execPath, [releases.kit(), "migrate"], {
     env: { PATH: process.env["PATH"], ...rotations.settings(), DATABASE_URL: database.url },
     encoding: "utf8",
   });
@@ -125,7 +126,7 @@ async function run({ minutes, seed, resources }: Options): Promise<number> {
     const own = { PLATFORM_API_URL: url, PLATFORM_AUTH_URL: url, DATABASE_URL: databaseUrl.href };
     return { ...rotations.settings(), ...own };
   };
-  const fleet: Fleet = await startFleet({ names: NAMES, settings, folder });
+  const fleet: Fleet = await startFleet({ names: NAMES, settings, folder, programs: releases.programs });
   sandbox.control.partner({ partnerUrl: opened(await startBalancer(fleet.ports)).url });
 
   const customers = createCustomers(sandbox, createRandom(seed + 2), history);
@@ -151,10 +152,18 @@ async function run({ minutes, seed, resources }: Options): Promise<number> {
     history.count("encryption key rotated");
     await rotations.encryptionKey();
   };
+  /** Updates the service a quarter into the run; both releases run until three quarters of it are over. */
+  const updateOnce = async () => {
+    await sleep((until - Date.now()) / 4);
+    const settings = { ...rotations.settings(), DATABASE_URL: database.url };
+    const sideBySideMs = (until - Date.now()) * (2 / 3);
+    await releases.update({ fleet, customers, history, settings, sideBySideMs });
+  };
   await Promise.all([
     ...Array.from({ length: 3 }, () => keepDoing(customers.act, 200, 2_400)),
     keepDoing(storm.strike, 500, 3_000),
     rotateKeysOnce(),
+    before !== null && updateOnce(),
   ]);
   await storm.over();
 

@@ -60,4 +60,6 @@ const LEFT = `
   UNION ALL SELECT 'token ' || uuid || coalesce(': ' || last_error, '') FROM credentials
     WHERE state = 'active' AND (due_at < now() - interval '15 seconds' OR expires_at < now() + interval '2 minutes')
   UNION ALL SELECT 'step ' || kind || ' of ' || uuid || coalesce(': ' || s.last_error, '') FROM steps s
-    JOIN credentials c USING (uuid) WHERE s.due_at IS NOT NULL OR c.state = 'active'`;
+    JOIN credentials c USING (uuid) WHERE s.due_at IS NOT NULL OR c.state = 'active'
+  UNION ALL SELECT 'answer to the provision of ' || uuid FROM resources WHERE state = 'provisioning' AND answer_status IS NULL
+  UNION ALL SELECT 'step twice of ' || uuid FROM steps GROUP BY uuid, key HAVING count(*) > 1`;

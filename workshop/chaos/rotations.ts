@@ -1,14 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { randomBytes } from "node:crypto";
-import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "../../packages/sandbox/index.ts";
 import type { Fleet, Settings } from "./fleet.ts";
 import type { History } from "./history.ts";
 import type { Random } from "./random.ts";
-
-const kitFile = fileURLToPath(new URL("../../dist/kit.js", import.meta.url));
 
 /** The operator's rotations while everything else goes on: a new client secret, a new encryption key. */
 export interface Rotations {
@@ -20,6 +17,8 @@ export interface Rotations {
 export function createRotations(needs: {
   sandbox: Sandbox;
   fleet: () => Fleet;
+  /** The file of the command line. */
+  kit: () => string;
   base: Settings;
   random: Random;
   history: History;
@@ -37,7 +36,7 @@ export function createRotations(needs: {
 
   /** Runs a command of `kit`. Answers its exit code; null if it was killed after `killAfterMs`. */
   async function kit(args: string[], input = "", killAfterMs?: number): Promise<number | null> {
-    const child = spawn(process.execPath, [kitFile, ...args], {
+    const child = spawn(process.execPath, [needs.kit(), ...args], {
       env: { PATH: process.env["PATH"], ...settings() },
     });
     fleet().hear(child);
