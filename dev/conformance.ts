@@ -4,13 +4,14 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { runConformance } from "../packages/conformance/run.ts";
 import { readChosenEnvironment } from "../src/environment.ts";
-import { openDatabase, statement } from "../src/database/database.ts";
+import { openDatabase } from "../src/database/database.ts";
+import { positional } from "../src/database/statement.ts";
 import { addonManifest } from "../src/offer.ts";
 import { exitWith } from "../src/process/run-process.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { temporaryDatabase } from "./temporary-database.ts";
 
-const countCleanUps = statement(
+const countCleanUps = positional(
   "conformance_clean_ups",
   `SELECT count(*)::int AS left FROM steps WHERE kind = 'clean_up'`,
 );

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AddonState, Control } from "../packages/sandbox/index.ts";
-import { openDatabase, statement, type DatabaseSettings } from "../src/database/database.ts";
+import { openDatabase, type DatabaseSettings } from "../src/database/database.ts";
+import { positional } from "../src/database/statement.ts";
 
 /** The customer's app that the sample add-on is installed on. */
 const SAMPLE_APP = "shop";
@@ -24,7 +25,7 @@ export async function installSample(control: Control, plan: string): Promise<str
   return addon.id;
 }
 
-const readSettled = statement(
+const readSettled = positional(
   "dev_sample_settled",
   `SELECT c.state = 'active' AND c.expires_at > now()
      AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.uuid = c.uuid) AS "isSettled"

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startSandbox, type Sandbox } from "../../packages/sandbox/index.ts";
 import { readConfig, yourEnvironment } from "../../src/config.ts";
 import type { Environment } from "../../src/environment.ts";
-import { statement } from "../../src/database/database.ts";
+import { positional } from "../../src/database/statement.ts";
 import { addonManifest } from "../../src/offer.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
@@ -71,7 +71,7 @@ export async function demoStage(): Promise<DemoStage> {
       return service;
     },
     logged: () => lines.join(""),
-    rows: (text, ...values) => service.services.db.query(statement(`demo_${(asked += 1)}`, text), values),
+    rows: (text, ...values) => service.services.db.query(positional(`demo_${(asked += 1)}`, text), values),
     kit: (args, input) => runKit(args, environment, folder, input),
     async restart(change) {
       await service.stop();
@@ -102,7 +102,7 @@ async function takeDown({ control }: Sandbox, { services }: RunningService): Pro
   for (const id of installed({ control })) await control.deprovision(id).catch(() => undefined);
   const until = performance.now() + YOURS_WITHIN_MS;
   for (;;) {
-    const left = await services.db.query<{ uuid: string }>(statement("demo_left", CLEAN_UPS), []);
+    const left = await services.db.query<{ uuid: string }>(positional("demo_left", CLEAN_UPS), []);
     if (left.length === 0 || performance.now() > until) return left.map(({ uuid }) => uuid);
     await sleep(50);
   }

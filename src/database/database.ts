@@ -4,11 +4,11 @@ import { connectionTo } from "./address.ts";
 import type { PrismaClient } from "./client/client.ts";
 import { prismaOn, type Closable, type Generated } from "./prisma.ts";
 import { isPlanOutdated, leavesConnectionSound, refused } from "./retry.ts";
-import { statement as named, type Queryable, type Statement, type ValuesOf } from "./statement.ts";
+import { statement, type Queryable, type Statement, type ValuesOf } from "./statement.ts";
 
 export { connectionTo } from "./address.ts";
 export * from "./retry.ts";
-export { anyRow, oneRow, positional as statement, type Queryable, type Statement } from "./statement.ts";
+export { anyRow, oneRow, type Queryable, type Statement } from "./statement.ts";
 
 export type DatabaseSettings = {
   url: string;
@@ -60,7 +60,7 @@ const BEGIN_PLANNED = `BEGIN; SET LOCAL statement_timeout = ${LONGEST_PLANNED_MS
 SET LOCAL plan_cache_mode = force_custom_plan;
 SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on`;
 
-const PING = named<object, { transaction_read_only: string }>("ping").sql("SHOW transaction_read_only");
+const PING = statement<object, { transaction_read_only: string }>("ping").sql("SHOW transaction_read_only");
 
 /** Connects at the first query, so this succeeds while the database is down. Throws what {@link connectionTo} does. */
 export function openDatabase(settings: DatabaseSettings): Database {

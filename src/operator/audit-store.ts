@@ -1,4 +1,6 @@
-import { statement, type Queryable } from "../database/database.ts";
+import type { OperatorAction } from "../database/client/client.ts";
+import { anyRow, oneRow, type Queryable } from "../database/database.ts";
+import { columnsOf, statement, type RowOf, type Stored } from "../database/statement.ts";
 
 // What writes an action into the audit trail. Not through Prisma, which takes 100 MB of memory: each command of `kit` that
 // changes something is in the trail.
@@ -29,43 +31,44 @@ export interface ActionEnd {
   message: string | null;
 }
 
-const insert = statement(
-  "insert_action",
+const ACTION = columnsOf<OperatorAction>()("a", "id", "requestId");
+type StoredAction = RowOf<typeof ACTION>;
+
+type NewAction = Pick<
+  OperatorAction,
+  "action" | "uuid" | "operator" | "account" | "address" | "form" | "requestId"
+>;
+const insert = statement<NewAction, Pick<StoredAction, "id">>("insert_action").sql(
   `INSERT INTO operator_actions (action, uuid, operator, account, address, form, request_id)
-   VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (form) DO NOTHING RETURNING id`,
+   VALUES (:action, :uuid, :operator, :account, :address, :form, :requestId)
+   ON CONFLICT (form) DO NOTHING RETURNING id`,
 );
-const ofForm = statement(
-  "find_action_of_form",
-  `SELECT id, request_id AS "requestId" FROM operator_actions WHERE form = $1`,
+const ofForm = statement<Pick<OperatorAction, "form">, StoredAction>("find_action_of_form").sql(
+  `SELECT ${ACTION} FROM operator_actions a WHERE a.form = :form`,
 );
 
 /** The action of this form. `isNew`: it was written just now. */
-export async function writeAction(db: Queryable, request: ActionRequest) {
-  const { action, uuid, operator, form, requestId } = request;
-  const { name, account, address } = operator;
-  const isNew = (await db.query(insert, [action, uuid, name, account, address, form, requestId])).length > 0;
-  const [stored] = await db.query<{ id: number; requestId: string | null }>(ofForm, [form]);
-  return { ...stored!, isNew };
+export async function writeAction(db: Queryable, { operator, ...request }: ActionRequest) {
+  const { name, ...who } = operator;
+  const isNew = await anyRow(db, insert, { ...request, ...who, operator: name });
+  return { ...(await oneRow(db, ofForm, { form: request.form }))!, isNew };
 }
 
-const progress = statement(
-  "store_action_progress",
-  `UPDATE operator_actions SET done = $2, total = $3, seen_at = now() WHERE id = $1 AND state = 'running'`,
-);
-const end = statement(
-  "end_action",
-  `UPDATE operator_actions SET done = $2, total = $3, seen_at = now(), ended_at = now(), state = $4, message = $5
-   WHERE id = $1 AND state = 'running'`,
-);
+type Progress = Pick<Stored<OperatorAction>, "done" | "total">;
+type ProgressOf = Pick<Stored<OperatorAction>, "id"> & Progress;
 
-interface Progress {
-  done: number;
-  total: number;
-}
+const progress = statement<ProgressOf>("store_action_progress").sql(
+  `UPDATE operator_actions SET done = :done, total = :total, seen_at = now() WHERE id = :id AND state = 'running'`,
+);
 
 /** Of one that has not ended. */
 export const writeProgress = (db: Queryable, id: number, { done, total }: Progress) =>
-  db.query(progress, [id, done, total]);
+  db.query(progress, { id, done, total });
+
+const end = statement<ProgressOf & ActionEnd>("end_action").sql(
+  `UPDATE operator_actions SET done = :done, total = :total, seen_at = now(), ended_at = now(), state = :state, message = :message
+   WHERE id = :id AND state = 'running'`,
+);
 
 export const writeEnd = (db: Queryable, id: number, { done, total, state, message }: Progress & ActionEnd) =>
-  db.query(end, [id, done, total, state, message]);
+  db.query(end, { id, done, total, state, message });

@@ -1,26 +1,43 @@
-import { statement, type Queryable } from "../database/database.ts";
+import type { LostSale, OperatorAction, Resource } from "../database/client/client.ts";
+import type { Queryable } from "../database/database.ts";
+import { columnsOf, statement, type Typed } from "../database/statement.ts";
 
 // What an export reads of a resource beside the resource itself.
 
 /** Resources that are read at once. */
 export const EXPORT_PAGE = 100;
 
-const exportPage = statement(
-  "page_to_export",
-  `SELECT uuid FROM resources WHERE uuid > $1 ORDER BY uuid LIMIT ${EXPORT_PAGE}`,
+const exportPage = statement<{ after: string }, { uuid: string }>("page_to_export").sql(
+  `SELECT uuid FROM resources WHERE uuid > :after ORDER BY uuid LIMIT ${EXPORT_PAGE}`,
 );
 
 /** Some uuids after one, tombstones included, in their order. */
-export const uuidsAfter = async (db: Queryable, uuid: string): Promise<string[]> =>
-  (await db.query<{ uuid: string }>(exportPage, [uuid])).map((row) => row.uuid);
+export const uuidsAfter = async (db: Queryable, after: string): Promise<string[]> =>
+  (await db.query(exportPage, { after })).map(({ uuid }) => uuid);
 
 /** More events of one resource are left out, the oldest first. */
 const MOST_EVENTS_EXPORTED = 10_000;
 
+const RESOURCE = columnsOf<Typed<Resource, { options: Record<string, unknown> }>>()(
+  "r",
+  "uuid",
+  "options",
+  "attached",
+);
+
+/** What is kept of a resource beside itself. Who acted of the operators is none of the customer's data. */
+export interface KeptOf extends Pick<Resource, "uuid" | "attached"> {
+  options: Record<string, unknown>;
+  events: { at: string; type: string; detail: object }[];
+  people: { email: string | null; userId: string | null; signedOnAt: string }[];
+  actions: (Pick<OperatorAction, "action" | "state"> & { at: string })[];
+  /** Provisions of it that were refused. */
+  lost: (Pick<LostSale, "plan" | "name" | "reason"> & { at: string })[];
+}
+
 // One statement for a page of resources, each with what happened to it.
-const toExport = statement(
-  "read_to_export",
-  `SELECT u.uuid, r.options, r.attached,
+const toExport = statement<{ uuids: readonly string[] }, KeptOf>("read_to_export").sql(
+  `SELECT ${RESOURCE},
      (SELECT coalesce(jsonb_agg(jsonb_build_object('at', e.at, 'type', e.type, 'detail', e.detail) ORDER BY e.id), '[]')
       FROM (SELECT * FROM events WHERE uuid = u.uuid ORDER BY id DESC LIMIT ${MOST_EVENTS_EXPORTED}) e) AS events,
      (SELECT coalesce(jsonb_agg(jsonb_build_object('email', s.email, 'userId', s.user_id, 'signedOnAt', s.created_at) ORDER BY s.created_at), '[]')
@@ -29,19 +46,7 @@ const toExport = statement(
       FROM operator_actions a WHERE a.uuid = u.uuid) AS actions,
      (SELECT coalesce(jsonb_agg(jsonb_build_object('at', l.at, 'plan', l.plan, 'name', l.name, 'reason', l.reason) ORDER BY l.at), '[]')
       FROM lost_sales l WHERE l.uuid = u.uuid) AS lost
-   FROM unnest($1::uuid[]) AS u(uuid) JOIN resources r ON r.uuid = u.uuid`,
+   FROM unnest(:uuids::uuid[]) AS u(uuid) JOIN resources r ON r.uuid = u.uuid`,
 );
 
-/** What is kept of a resource beside itself. Who acted of the operators is none of the customer's data. */
-export interface KeptOf {
-  uuid: string;
-  options: Record<string, unknown>;
-  attached: number | null;
-  events: { at: string; type: string; detail: object }[];
-  people: { email: string | null; userId: string | null; signedOnAt: string }[];
-  actions: { at: string; action: string; state: string }[];
-  /** Provisions of it that were refused. */
-  lost: { at: string; plan: string; name: string | null; reason: string }[];
-}
-
-export const keptOf = (db: Queryable, uuids: readonly string[]) => db.query<KeptOf>(toExport, [uuids]);
+export const keptOf = (db: Queryable, uuids: readonly string[]) => db.query(toExport, { uuids });

@@ -5,11 +5,11 @@ import {
   isTransient,
   openDatabase,
   retryWhileUnreachable,
-  statement,
   type Database,
   type DatabaseSettings,
   createPool,
 } from "../../src/database/database.ts";
+import { positional } from "../../src/database/statement.ts";
 import { administer } from "../support/database.ts";
 import { kitJson } from "../support/kit.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
@@ -18,10 +18,10 @@ import { aWorld, eventually } from "../support/world.ts";
 
 const opened = anOpenDatabase();
 const run = (text: string, values: unknown[] = []) =>
-  opened.database.query(statement(text.slice(0, 60), text), values);
+  opened.database.query(positional(text.slice(0, 60), text), values);
 beforeEach(() => run("DELETE FROM heartbeats"));
 
-const insert = statement("insert", `INSERT INTO heartbeats (name) VALUES ($1)`);
+const insert = positional("insert", `INSERT INTO heartbeats (name) VALUES ($1)`);
 const names = async () =>
   (await run("SELECT name FROM heartbeats ORDER BY name")).map((row) => (row as { name: string }).name);
 
@@ -39,7 +39,7 @@ describe("a statement", () => {
   it("is planned with our settings, of which the options in DATABASE_URL override only those that nothing relies on", async () => {
     const options = encodeURIComponent("-c search_path=pg_temp -c random_page_cost=2");
     const settings = ["plan_cache_mode", "random_page_cost", "search_path", "jit"];
-    const read = statement(
+    const read = positional(
       "settings",
       `SELECT current_setting(name) AS value FROM unnest($1::text[]) AS name`,
     );
@@ -51,7 +51,7 @@ describe("a statement", () => {
 
   it("whose table has changed since it was planned is run at once, on each connection", async () => {
     await run(`CREATE TABLE kettles (id int)`);
-    const all = statement("all_kettles", "SELECT * FROM kettles");
+    const all = positional("all_kettles", "SELECT * FROM kettles");
     await withDatabase({ poolSize: 3 }, async (db) => {
       const readThrice = () => Promise.all([1, 2, 3].map(() => db.query(all)));
       await readThrice();
@@ -75,7 +75,7 @@ describe("a statement", () => {
     "that takes too long is given up, and one that reads whole tables is not: %s",
     async (limit, message) => {
       await withDatabase(withQuery(limit), async (db) => {
-        const sleep = statement("sleep", `SELECT pg_sleep(0.4)`);
+        const sleep = positional("sleep", `SELECT pg_sleep(0.4)`);
         await expect(db.query(sleep)).rejects.toThrow(message);
         expect(await db.readWhole(sleep)).toHaveLength(1);
       });
@@ -125,7 +125,7 @@ describe("a transaction", () => {
 });
 
 it("sessions that are killed, busy or idle, cost only a retry", async () => {
-  const wait = statement("wait", `SELECT pg_advisory_xact_lock(1)`);
+  const wait = positional("wait", `SELECT pg_advisory_xact_lock(1)`);
   await administer(opened.settings.url, async (ask) => {
     await ask(`SELECT pg_advisory_lock(1)`);
     const waiting = Array.from({ length: 3 }, () => retryWhileUnreachable(() => opened.database.query(wait)));
@@ -184,7 +184,7 @@ it("a database that lets nobody in is worth another try, and each outage is logg
 it("a caller who waits in vain for one of our connections is no outage of the database", async () => {
   const logged: unknown[] = [];
   await withDatabase({ poolSize: 1, onError: (error) => void logged.push(error) }, async (db) => {
-    const busy = db.readWhole(statement("busy", `SELECT pg_sleep(4)`));
+    const busy = db.readWhole(positional("busy", `SELECT pg_sleep(4)`));
     const error = await db.ping().catch((thrown: unknown) => thrown);
     expect([(error as Error).message, isTransient(error)]).toEqual([
       "timeout exceeded when trying to connect",

@@ -1,6 +1,7 @@
 import { expectBoundedPlan } from "../../workshop/bench/plan.ts";
 import { prunePeopleAndCustomers } from "../../src/people/store.ts";
-import { statement, type Database, type Queryable, type Statement } from "../../src/database/database.ts";
+import type { Database, Queryable, Statement } from "../../src/database/database.ts";
+import { positional } from "../../src/database/statement.ts";
 import { stateOfCredentials, stateOfWork } from "../../src/metrics/store.ts";
 import { attention, steps, tokens } from "../../src/operator/doctor/work.ts";
 import { listResources } from "../../src/operator/resources.ts";
@@ -18,7 +19,7 @@ import { anOpenDatabase } from "../support/open-database.ts";
 const opened = anOpenDatabase();
 const MANY = 16_000;
 const run = <Row = unknown>(text: string) =>
-  opened.database.query<Row>(statement(`test_${text.length}_${text.slice(0, 20)}`, text));
+  opened.database.query<Row>(positional(`test_${text.length}_${text.slice(0, 20)}`, text));
 const services = (db: Database) => ({ db, config: {}, jobs: { names: [] } }) as unknown as OpenContext;
 
 describe("among many rows, nearly all in good order,", () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { openDatabase, statement } from "../../src/database/database.ts";
+import { openDatabase } from "../../src/database/database.ts";
+import { positional } from "../../src/database/statement.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { checkMigrations } from "../../src/database/migrations.ts";
 import { administer, aFreshDatabase } from "../support/database.ts";
@@ -23,7 +24,7 @@ it("docs/scale.md sets on a role behind a pooler exactly what our connections se
   // Every client of PostgreSQL sets the others.
   const ours = `SELECT name, current_setting(name) AS value FROM pg_settings WHERE source = 'client'
     AND name NOT IN ('application_name', 'client_encoding', 'extra_float_digits')`;
-  const rows = await db.query<{ name: string; value: string }>(statement("ours", ours));
+  const rows = await db.query<{ name: string; value: string }>(positional("ours", ours));
   await db.close();
   expect(rows.map(({ name, value }) => [name, value]).sort()).toEqual(
     advised.map(([, name, value]) => [name, value]).sort(),
@@ -50,7 +51,7 @@ it("docs/scale.md sets on a role behind a pooler exactly what our connections se
       expect(await migrate({ url })).toMatchObject({ applied: [] });
       const db = openDatabase({ url, poolSize: 5 });
       await checkMigrations(db);
-      const count = statement("count", "SELECT count(*) AS count FROM resources WHERE plan = $1");
+      const count = positional("count", "SELECT count(*) AS count FROM resources WHERE plan = $1");
       const asked = Array.from({ length: 20 }, () => [
         db.query(count, ["basic"]),
         db.transaction((tx) => tx.query(count, ["basic"])),

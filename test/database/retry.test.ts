@@ -5,8 +5,8 @@ import {
   isHeldUp,
   isTransient,
   retryWhileUnreachable,
-  statement,
 } from "../../src/database/database.ts";
+import { positional } from "../../src/database/statement.ts";
 import { refused } from "../../src/database/retry.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
@@ -58,7 +58,7 @@ describe("errors as the drivers really raise them", () => {
     for (const state of states.split(" ")) {
       const text = `DO $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '${state}'; END $$`;
       for (const raising of [
-        opened.database.query(statement(`raise_${state}`, text)),
+        opened.database.query(positional(`raise_${state}`, text)),
         client.$executeRawUnsafe(text),
       ]) {
         const error: unknown = await Promise.resolve(raising).catch((thrown: unknown) => thrown);

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { statement } from "../../src/database/database.ts";
+import { positional } from "../../src/database/statement.ts";
 import { PASSWORD } from "../operator/pages/operator.ts";
 import { startKit } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
@@ -64,7 +64,7 @@ const ours = async () =>
 
 describe("with 100,000 resources of ours", () => {
   beforeAll(async () => {
-    const born = statement(
+    const born = positional(
       "test_many_resources",
       `WITH born AS (
          INSERT INTO resources (uuid, plan, applied_plan, state, created_at, updated_at)
@@ -170,7 +170,7 @@ it("--fix of as many differences takes no more memory, and names and cures a qua
 
 it("killed while it fixes, it is run again: each is ended once", async () => {
   const end = `UPDATE resources SET state = 'deprovisioned' WHERE uuid IN (SELECT uuid FROM credentials WHERE state = 'no_grant')`;
-  await life.world.db.planned((tx) => tx.query(statement("test_end_many", end)));
+  await life.world.db.planned((tx) => tx.query(positional("test_end_many", end)));
   const uuids = await life.world.installed(20);
   const others = await life.world.installed(20);
   for (const uuid of uuids) life.control.removeWithoutDeprovision(uuid);

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { kitJson } from "../support/kit.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
-import { openDatabase, statement } from "../../src/database/database.ts";
+import { openDatabase } from "../../src/database/database.ts";
+import { positional } from "../../src/database/statement.ts";
 import { partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import type { ServiceProcess } from "../support/process.ts";
@@ -152,7 +153,7 @@ const LOCKED_MS = 9_000;
 async function provisionWhileLocked(platform: PartnerCalls): Promise<void> {
   const uuid = randomUUID();
   const db = openDatabase({ url: life.world.environment["DATABASE_URL"]!, poolSize: 1 });
-  const insert = statement(
+  const insert = positional(
     "test_hold_resource",
     `INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, 'basic', 'basic', 'provisioned')`,
   );

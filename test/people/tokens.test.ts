@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { runWeb } from "../../src/process/run-web.ts";
-import { statement } from "../../src/database/database.ts";
+import { positional } from "../../src/database/statement.ts";
 import { Secret } from "../../src/secret.ts";
 import { credentialSealContext, createVault } from "../../src/vault/vault.ts";
 import { kitJson } from "../support/kit.ts";
@@ -175,7 +175,7 @@ it("keys that are missing later put a pair aside, without a call, until they are
 });
 
 it("the pair of a person who signs in at a process of the release before is moved, and works", async () => {
-  const signIn = statement(
+  const signIn = positional(
     "old_sign_in",
     `INSERT INTO people (uuid, email, scopes, sealed_access_token, sealed_refresh_token, expires_at, due_at)
      VALUES ($1, 'x@example.com', '{identity}', $2, $3, now() + interval '8 hours', now() + interval '4 hours')

@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startSandbox, type Sandbox, type SandboxSettings } from "../../packages/sandbox/index.ts";
 import type { Environment } from "../../src/environment.ts";
-import { openDatabase, statement, type Database } from "../../src/database/database.ts";
+import { openDatabase, type Database } from "../../src/database/database.ts";
+import { positional } from "../../src/database/statement.ts";
 import { addonManifest } from "../../src/offer.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
@@ -97,7 +98,7 @@ export async function aWorld({
       await service.stop();
       service = await start(change);
     },
-    rows: (text, values = []) => db.query(statement(`test_${(asked += 1)}`, text), values),
+    rows: (text, values = []) => db.query(positional(`test_${(asked += 1)}`, text), values),
     quiet,
     async settled(plan = "basic") {
       const { addon } = await sandbox.control.install({ plan });
@@ -143,7 +144,7 @@ export const QUICK: Partial<Pace> = {
   gatherMs: 200,
 };
 
-const countQuiet = statement(
+const countQuiet = positional(
   "test_count_quiet",
   `SELECT count(*)::int AS quiet FROM credentials c WHERE uuid = ANY($1::uuid[])
      AND state = 'active' AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.uuid = c.uuid)`,

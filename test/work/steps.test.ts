@@ -10,7 +10,7 @@ import { anOpenDatabase } from "../support/open-database.ts";
 import { offer } from "../support/teapots/plans.ts";
 import type { Context } from "../../src/context.ts";
 import type { State } from "../../src/credentials/states.ts";
-import { statement } from "../../src/database/database.ts";
+import { positional } from "../../src/database/statement.ts";
 import { claimSteps, holdStep, nextStepInSeconds, putOffStep } from "../../src/work/queue.ts";
 import { ROTATION_STEPS } from "../../src/extend/rotation.ts";
 import { wakeBy } from "../../src/jobs/run.ts";
@@ -297,7 +297,7 @@ describe("steps of a database alone, whose service would claim them too", () => 
   });
   beforeEach(() => void (uuid = randomUUID()));
   const run = <Row>(text: string, values: unknown[] = [uuid]) =>
-    alone.database.query<Row>(statement("", text), values);
+    alone.database.query<Row>(positional("", text), values);
   const ctx = () =>
     ({
       ...{ db: alone.database, vault, pace: PACE },
@@ -376,7 +376,7 @@ describe("steps of a database alone, whose service would claim them too", () => 
       await left().aStepIsLeft({ uuid: each, kind: "finish", sinceSeconds: 12 * 3_600 });
     }
     await alone.database.transaction(async (tx) => {
-      await tx.query(statement("lock_step", `SELECT FROM steps WHERE uuid = $1 FOR UPDATE`), [locked]);
+      await tx.query(positional("lock_step", `SELECT FROM steps WHERE uuid = $1 FOR UPDATE`), [locked]);
       await findLateSteps(ctx());
       expect(await run(`SELECT kind FROM steps WHERE uuid = $1`, [other])).toEqual([
         { kind: "report_failure" },

@@ -1,4 +1,6 @@
-import { statement, type Database, type Queryable } from "../../database/database.ts";
+import type { LedgerComparison, LedgerFinding } from "../../database/client/client.ts";
+import { oneRow, type Database, type Queryable } from "../../database/database.ts";
+import { columnsOf, statement, type RowOf, type Typed } from "../../database/statement.ts";
 import { storable } from "../../errors.ts";
 import { IS_CURRENT } from "../../ledgers/store.ts";
 import { MOST_NAMED, type Found, type Kind } from "./differences.ts";
@@ -6,21 +8,23 @@ import { MOST_NAMED, type Found, type Kind } from "./differences.ts";
 // What comparisons of the ledgers found, until another one replaces it. A comparison's row is written by its process, and
 // read by the operator's page and the check-up.
 
-export interface StoredComparison {
-  id: number;
-  startedAt: Date;
-  endedAt: Date | null;
-  isListed: boolean;
-  after: string | null;
-  /** After this one it goes on; null: nothing was compared yet, or it came to its end. */
-  next: string | null;
-  checked: number;
-  total: number;
-  backend: number | null;
-  /** How many differences of a kind are counted and not named. */
-  unnamed: Partial<Record<Kind, number>>;
-  notes: string[];
-  faults: string[];
+const COMPARISON = columnsOf<Typed<LedgerComparison, { unnamed: Partial<Record<Kind, number>> }>>()(
+  "c",
+  "id",
+  "startedAt",
+  "endedAt",
+  "isListed",
+  "after",
+  "next",
+  "checked",
+  "total",
+  "backend",
+  "unnamed",
+  "notes",
+  "faults",
+);
+
+export interface StoredComparison extends RowOf<typeof COMPARISON> {
   /** How many differences are named. */
   named: number;
   isWhole: boolean;
@@ -30,32 +34,28 @@ export interface StoredComparison {
 
 const IS_RUNNING = `ended_at IS NULL AND seen_at > now() - interval '30 seconds'`;
 const IS_WHOLE = `ended_at IS NOT NULL AND next IS NULL`;
-const stored = statement(
-  "read_comparisons",
-  `SELECT id, started_at AS "startedAt", ended_at AS "endedAt", is_listed AS "isListed", after, next, checked, total,
-     backend, unnamed, notes, faults,
-     (SELECT count(*)::int FROM ledger_findings f WHERE f.comparison = c.id) AS named, ${IS_WHOLE} AS "isWhole", ${IS_RUNNING} AS "isRunning"
+const stored = statement<Record<never, never>, StoredComparison>("read_comparisons").sql(
+  `SELECT ${COMPARISON}, ${IS_WHOLE} AS "isWhole", ${IS_RUNNING} AS "isRunning",
+     (SELECT count(*)::int FROM ledger_findings f WHERE f.comparison = c.id) AS named
    FROM ledger_comparisons c ORDER BY id DESC`,
 );
 
 /** The newest first: the last whole one, and what has begun since. */
-export const readComparisons = (db: Queryable) => db.query<StoredComparison>(stored);
+export const readComparisons = (db: Queryable) => db.query(stored);
 
 // Of those that did not come to their end, only the one that goes on, and those that run, are of use.
-const begin = statement(
-  "begin_comparison",
+type Beginning = Pick<StoredComparison, "isListed" | "after" | "checked" | "next">;
+type Begun = Pick<StoredComparison, "id">;
+const begin = statement<Beginning & { earlier: number | null }, Begun>("begin_comparison").sql(
   `WITH over AS (
-     DELETE FROM ledger_comparisons WHERE NOT (${IS_WHOLE}) AND NOT (${IS_RUNNING}) AND id IS DISTINCT FROM $5
+     DELETE FROM ledger_comparisons WHERE NOT (${IS_WHOLE}) AND NOT (${IS_RUNNING}) AND id IS DISTINCT FROM :earlier::bigint
    )
-   INSERT INTO ledger_comparisons (is_listed, after, checked, next) VALUES ($1, $2, $3, $4) RETURNING id`,
+   INSERT INTO ledger_comparisons (is_listed, after, checked, next) VALUES (:isListed, :after, :checked, :next) RETURNING id`,
 );
 
-const sweep = statement(
-  "sweep_findings",
+const sweep = statement("sweep_findings").sql(
   `DELETE FROM ledger_findings f WHERE NOT EXISTS (SELECT FROM ledger_comparisons c WHERE c.id = f.comparison)`,
 );
-
-type Beginning = Pick<StoredComparison, "isListed" | "after" | "checked" | "next">;
 
 /** `earlier`: the stopped comparison that this one goes on with. */
 export async function beginComparison(
@@ -63,101 +63,100 @@ export async function beginComparison(
   { isListed, after, checked, next }: Beginning,
   earlier: number | null,
 ): Promise<number> {
-  const values = [isListed, after, checked, next, earlier];
-  const [begun] = await db.query<{ id: number }>(begin, values);
+  const begun = await oneRow(db, begin, { isListed, after, checked, next, earlier });
   await db.query(sweep);
   return begun!.id;
 }
 
-const advance = statement(
-  "advance_comparison",
-  `UPDATE ledger_comparisons SET seen_at = now(), checked = $2, total = $3, next = $4 WHERE id = $1 AND ended_at IS NULL`,
+type Advanced = Pick<StoredComparison, "checked" | "total" | "next">;
+const advance = statement<Begun & Advanced>("advance_comparison").sql(
+  `UPDATE ledger_comparisons SET seen_at = now(), checked = :checked, total = :total, next = :next
+   WHERE id = :id AND ended_at IS NULL`,
 );
 
+/** A finding as it is stored; `detail`: JSON. */
+type NewFinding = Pick<LedgerFinding, "uuid" | "ours" | "theirs"> & { kind: Kind; detail: string };
+
 // A difference is as old as the first comparison that found it.
-const insert = statement(
-  "insert_findings",
+const insert = statement<{ rows: readonly NewFinding[]; id: number }>("insert_findings", {
+  uuid: "uuid",
+  kind: "text",
+  ours: "text",
+  theirs: "text",
+  detail: "jsonb",
+}).sql(
   `INSERT INTO ledger_findings (uuid, kind, comparison, since, ours, theirs, detail)
-   SELECT f.uuid, f.kind, $1, coalesce(
+   SELECT f.uuid, f.kind, :id::bigint, coalesce(
        (SELECT min(o.since) FROM ledger_findings o WHERE o.uuid = f.uuid AND o.kind = f.kind), now()), f.ours, f.theirs, f.detail
-   FROM jsonb_to_recordset($2::jsonb) AS f(uuid uuid, kind text, ours text, theirs text, detail jsonb)
-   WHERE EXISTS (SELECT FROM ledger_comparisons c WHERE c.id = $1)
+   FROM :rows AS f WHERE EXISTS (SELECT FROM ledger_comparisons c WHERE c.id = :id)
    ON CONFLICT (uuid, kind, comparison) DO UPDATE SET ours = excluded.ours, theirs = excluded.theirs, detail = excluded.detail`,
 );
 
 const AT_ONCE = 1_000;
 
 async function insertFindings(db: Queryable, id: number, found: readonly Found[]): Promise<void> {
-  for (let at = 0; at < found.length; at += AT_ONCE) {
-    const rows = found.slice(at, at + AT_ONCE).map(rowOf);
-    await db.query(insert, [id, JSON.stringify(rows)]);
-  }
+  for (let at = 0; at < found.length; at += AT_ONCE)
+    await db.query(insert, { id, rows: found.slice(at, at + AT_ONCE).map(rowOf) });
 }
 
 /** What the platform and the vendor's backend sent may hold what PostgreSQL cannot. */
 const orNull = (text: string | null) => text && storable(text);
 
-function rowOf({ uuid, kind, ours, theirs, plan, ...detail }: Found) {
+function rowOf({ uuid, kind, ours, theirs, plan, ...detail }: Found): NewFinding {
   const kept = plan === undefined ? detail : { ...detail, plan: storable(plan) };
-  return { uuid, kind, ours: orNull(ours), theirs: orNull(theirs), detail: kept };
+  return { uuid, kind, ours: orNull(ours), theirs: orNull(theirs), detail: JSON.stringify(kept) };
 }
-
-type Advance = Pick<StoredComparison, "checked" | "total" | "next"> & { found: readonly Found[] };
 
 /** Stores how far a comparison is, and what it found since the last time. */
 export async function advanceComparison(
   db: Queryable,
   id: number,
-  { checked, total, next, found }: Advance,
+  { checked, total, next, found }: Advanced & { found: readonly Found[] },
 ): Promise<void> {
   await insertFindings(db, id, found);
-  await db.query(advance, [id, checked, total, next]);
+  await db.query(advance, { id, checked, total, next });
 }
 
-const end = statement(
-  "end_comparison",
-  `UPDATE ledger_comparisons SET seen_at = now(), ended_at = now(), checked = $2, next = $3, backend = $4,
-     unnamed = $5, notes = $6, faults = $7 WHERE id = $1`,
+type Ending = Pick<StoredComparison, "checked" | "next" | "backend" | "unnamed" | "notes" | "faults">;
+// `unnamed`: JSON.
+const end = statement<Begun & Omit<Ending, "unnamed"> & { unnamed: string }>("end_comparison").sql(
+  `UPDATE ledger_comparisons SET seen_at = now(), ended_at = now(), checked = :checked, next = :next,
+     backend = :backend, unnamed = :unnamed, notes = :notes, faults = :faults WHERE id = :id`,
 );
-const dropOthers = statement(
-  "drop_other_comparisons",
-  `DELETE FROM ledger_comparisons WHERE id <> $1 AND NOT (${IS_RUNNING}) AND ($2 OR NOT (${IS_WHOLE}))`,
+const dropOthers = statement<Begun & { isOver: boolean }>("drop_other_comparisons").sql(
+  `DELETE FROM ledger_comparisons WHERE id <> :id AND NOT (${IS_RUNNING}) AND (:isOver OR NOT (${IS_WHOLE}))`,
 );
-const dropEnded = statement(
+const dropEnded = statement<{ rows: readonly Pick<Found, "uuid" | "kind">[]; id: number }>(
   "drop_ended_findings",
-  `DELETE FROM ledger_findings WHERE comparison = $1
-     AND NOT EXISTS (SELECT FROM jsonb_to_recordset($2::jsonb) AS f(uuid uuid, kind text)
-       WHERE f.uuid = ledger_findings.uuid AND f.kind = ledger_findings.kind)`,
+  { uuid: "uuid", kind: "text" },
+).sql(
+  `DELETE FROM ledger_findings WHERE comparison = :id AND NOT EXISTS (SELECT FROM :rows AS f
+     WHERE f.uuid = ledger_findings.uuid AND f.kind = ledger_findings.kind)`,
 );
-
-type Ending = Pick<StoredComparison, "checked" | "next" | "backend" | "unnamed" | "notes" | "faults"> & {
-  found: readonly Found[];
-};
 
 /** A comparison that came to its end replaces all others; one that was stopped, only those that were stopped before. */
 export async function endComparison(
   db: Database,
   id: number,
-  { checked, next, backend, unnamed, notes, faults, found }: Ending,
+  { found, ...ending }: Ending & { found: readonly Found[] },
 ): Promise<void> {
   await db.planned(async (tx) => {
     await insertFindings(tx, id, found);
-    await tx.query(dropEnded, [id, JSON.stringify(found.map(({ uuid, kind }) => ({ uuid, kind })))]);
-    await tx.query(end, [id, checked, next, backend, JSON.stringify(unnamed), notes, faults]);
-    await tx.query(dropOthers, [id, next === null]);
+    await tx.query(dropEnded, { id, rows: found });
+    await tx.query(end, { id, ...ending, unnamed: JSON.stringify(ending.unnamed) });
+    await tx.query(dropOthers, { id, isOver: ending.next === null });
     await tx.query(sweep);
   });
 }
 
-const dropFixed = statement(
-  "drop_fixed_findings",
-  `DELETE FROM ledger_findings WHERE kind = $1 AND uuid = ANY($2::uuid[])`,
+const dropFixed = statement<{ kind: Kind; uuids: readonly string[] }>("drop_fixed_findings").sql(
+  `DELETE FROM ledger_findings WHERE kind = :kind AND uuid = ANY(:uuids::uuid[])`,
 );
 
 /** Of those that were dealt with. */
 export async function dropFindings(db: Queryable, kind: Kind, uuids: readonly string[]): Promise<void> {
   for (let at = 0; at < uuids.length; at += AT_ONCE)
-    await db.query(dropFixed, [kind, uuids.slice(at, at + AT_ONCE)]);
+    await db.query(dropFixed, { kind, uuids: uuids.slice(at, at + AT_ONCE) });
 }
 
 /** SQL condition on a finding `f` and our resource `r`, if there is one: nothing has happened here since that ends it. */
@@ -167,26 +166,18 @@ const IS_STILL = `CASE WHEN f.detail ? 'isUnseen' THEN r.uuid IS NULL
     WHEN f.kind = 'plan_differs' THEN r.plan = f.ours
     ELSE r.state = f.ours END`;
 
-/** SQL for WITH: what comparison $1 found and is still so, and what the service noticed by itself. */
+/** SQL for WITH: what the comparison `id` found and is still so, and what the service noticed by itself. */
 const KNOWN = `known AS (
      SELECT f.uuid, f.kind, f.since, f.ours, f.theirs, f.detail, false AS is_noticed
-     FROM ledger_findings f LEFT JOIN resources r ON r.uuid = f.uuid WHERE f.comparison = $1 AND ${IS_STILL}
+     FROM ledger_findings f LEFT JOIN resources r ON r.uuid = f.uuid WHERE f.comparison = :id AND ${IS_STILL}
      UNION ALL
      SELECT m.uuid, n.kind, m.first_at, r.state, CASE n.kind WHEN 'unknown_here' THEN 'asked for plan ' || coalesce(m.detail->>'plan', '?')
          ELSE 'noticed by the service' END, jsonb_strip_nulls(jsonb_build_object('isUnseen', CASE WHEN r.uuid IS NULL THEN true END)), true
      FROM ledger_marks m LEFT JOIN resources r ON r.uuid = m.uuid,
        LATERAL (SELECT CASE m.kind WHEN 'unknown_resource' THEN 'unknown_here' ELSE m.kind END AS kind) n
      WHERE ${IS_CURRENT} AND (m.kind = 'gone_at_platform' OR m.detail->>'request' = 'PUT')
-       AND NOT EXISTS (SELECT FROM ledger_findings f WHERE f.uuid = m.uuid AND f.kind = n.kind AND f.comparison = $1)
-   )`;
-
-const counts = statement(
-  "count_known_differences",
-  `WITH ${KNOWN} SELECT kind, count(*) FILTER (WHERE NOT is_noticed)::int AS found, count(*) FILTER (WHERE is_noticed)::int AS noticed,
-     count(*) FILTER (WHERE CASE kind WHEN 'unknown_here' THEN detail ? 'installation'
-       WHEN 'orphan_at_backend' THEN detail->'isUnlisted' = 'true' ELSE true END)::int AS "canBeFixed", min(since) AS since
-   FROM known GROUP BY kind`,
-);
+       AND NOT EXISTS (SELECT FROM ledger_findings f WHERE f.uuid = m.uuid AND f.kind = n.kind AND f.comparison = :id)
+   )` as const;
 
 export interface KnownKind {
   kind: Kind;
@@ -197,20 +188,19 @@ export interface KnownKind {
   since: Date;
 }
 
+type OfComparison = { id: number | null };
+const counts = statement<OfComparison, KnownKind>("count_known_differences").sql(
+  `WITH ${KNOWN} SELECT kind, count(*) FILTER (WHERE NOT is_noticed)::int AS found, count(*) FILTER (WHERE is_noticed)::int AS noticed,
+     count(*) FILTER (WHERE CASE kind WHEN 'unknown_here' THEN detail ? 'installation'
+       WHEN 'orphan_at_backend' THEN detail->'isUnlisted' = 'true' ELSE true END)::int AS "canBeFixed", min(since) AS since
+   FROM known GROUP BY kind`,
+);
+
 /** `id` null: nothing was compared, and only what the service noticed by itself is known. */
-export const countKnown = (db: Database, id: number | null) => db.readWhole<KnownKind>(counts, [id]);
+export const countKnown = (db: Database, id: number | null) => db.readWhole(counts, { id });
 
 /** So many of a kind are shown on the page. */
 export const FIRST_OF_A_KIND = 10;
-
-const firsts = statement(
-  "first_known_differences",
-  `WITH ${KNOWN}, placed AS (SELECT *, row_number() OVER (PARTITION BY kind ORDER BY since, uuid) AS place FROM known)
-   SELECT k.uuid, k.kind, k.since, k.ours, k.theirs, r.uuid IS NOT NULL AS "isOurs",
-     coalesce(r.name, k.detail->'installation'->>'name') AS name, coalesce(nullif(r.plan, ''), k.detail->'installation'->>'plan') AS plan,
-     coalesce(r.app_name, k.detail->'installation'->'app'->>'name') AS app
-   FROM placed k LEFT JOIN resources r ON r.uuid = k.uuid WHERE k.place <= ${FIRST_OF_A_KIND} ORDER BY k.kind, k.place`,
-);
 
 export interface KnownDifference extends Pick<Found, "uuid" | "kind" | "ours" | "theirs"> {
   since: Date;
@@ -221,26 +211,33 @@ export interface KnownDifference extends Pick<Found, "uuid" | "kind" | "ours" | 
   app: string | null;
 }
 
-export const firstKnown = (db: Database, id: number | null) => db.readWhole<KnownDifference>(firsts, [id]);
+const firsts = statement<OfComparison, KnownDifference>("first_known_differences").sql(
+  `WITH ${KNOWN}, placed AS (SELECT *, row_number() OVER (PARTITION BY kind ORDER BY since, uuid) AS place FROM known)
+   SELECT k.uuid, k.kind, k.since, k.ours, k.theirs, r.uuid IS NOT NULL AS "isOurs",
+     coalesce(r.name, k.detail->'installation'->>'name') AS name, coalesce(nullif(r.plan, ''), k.detail->'installation'->>'plan') AS plan,
+     coalesce(r.app_name, k.detail->'installation'->'app'->>'name') AS app
+   FROM placed k LEFT JOIN resources r ON r.uuid = k.uuid WHERE k.place <= ${FIRST_OF_A_KIND} ORDER BY k.kind, k.place`,
+);
 
-const ofKind = statement(
-  "known_differences_of_kind",
-  `WITH ${KNOWN} SELECT uuid, kind, ours, theirs, detail FROM known WHERE kind = $2 ORDER BY uuid LIMIT ${MOST_NAMED}`,
+export const firstKnown = (db: Database, id: number | null) => db.readWhole(firsts, { id });
+
+type FoundRow = Found & { detail: object };
+const ofKind = statement<OfComparison & { kind: Kind }, FoundRow>("known_differences_of_kind").sql(
+  `WITH ${KNOWN} SELECT uuid, kind, ours, theirs, detail FROM known WHERE kind = :kind ORDER BY uuid LIMIT ${MOST_NAMED}`,
 );
 
 /** As a comparison found them, to be dealt with. */
 export async function knownOfKind(db: Database, id: number | null, kind: Kind): Promise<Found[]> {
-  const rows = await db.readWhole<Found & { detail: object }>(ofKind, [id, kind]);
+  const rows = await db.readWhole(ofKind, { id, kind });
   return rows.map(({ detail, ...found }) => ({ ...found, ...detail }));
 }
 
-const ofComparison = statement(
-  "findings_of_comparison",
-  `SELECT uuid, kind, ours, theirs, detail FROM ledger_findings WHERE comparison = $1 ORDER BY kind, uuid`,
+const ofComparison = statement<{ id: number }, FoundRow>("findings_of_comparison").sql(
+  `SELECT uuid, kind, ours, theirs, detail FROM ledger_findings WHERE comparison = :id ORDER BY kind, uuid`,
 );
 
 /** What one found that goes on. */
 export async function findingsOf(db: Database, id: number): Promise<Found[]> {
-  const rows = await db.readWhole<Found & { detail: object }>(ofComparison, [id]);
+  const rows = await db.readWhole(ofComparison, { id });
   return rows.map(({ detail, ...found }) => ({ ...found, ...detail }));
 }

@@ -1,18 +1,24 @@
-import { statement, type Database, type Queryable } from "../../database/database.ts";
+import type { Resource } from "../../database/client/client.ts";
+import { anyRow, type Database, type Queryable } from "../../database/database.ts";
+import { columnsOf, statement, type RowOf, type Typed } from "../../database/statement.ts";
 import { whereNotHeld } from "../../resources/step.ts";
 import { whereCan, type ResourceState } from "../../resources/states.ts";
 
 // What the comparison of the ledgers reads of ours, page by page, and what takes an orphan down.
 
+const RESOURCE = columnsOf<Typed<Resource, { state: ResourceState }>>()(
+  "r",
+  "uuid",
+  "state",
+  "plan",
+  "appId",
+  "appName",
+  "attached",
+  "sealedConfig",
+);
+
 /** A resource of ours, tombstones included, as far as it is compared. */
-export interface OwnRow {
-  uuid: string;
-  state: ResourceState;
-  plan: string;
-  appId: string | null;
-  appName: string | null;
-  attached: number | null;
-  sealedConfig: Buffer | null;
+export interface OwnRow extends RowOf<typeof RESOURCE> {
   /** The state of its credential. */
   credential: string;
   ageSeconds: number;
@@ -23,8 +29,7 @@ export interface OwnRow {
 }
 
 const IS_ALIVE = whereCan("change_plan");
-const OURS = `SELECT r.uuid, r.state, r.plan, r.app_id AS "appId", r.app_name AS "appName", r.attached,
-     r.sealed_config AS "sealedConfig", c.state AS credential, extract(epoch FROM now() - r.created_at)::float8 AS "ageSeconds",
+const OURS = `SELECT ${RESOURCE}, c.state AS credential, extract(epoch FROM now() - r.created_at)::float8 AS "ageSeconds",
      extract(epoch FROM now() - r.updated_at)::float8 AS "quietSeconds",
      EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind NOT IN ('discover', 'retire') AND ${whereNotHeld("s")}) AS "isUnderWay"
    FROM resources r JOIN credentials c USING (uuid)`;
@@ -32,49 +37,48 @@ const OURS = `SELECT r.uuid, r.state, r.plan, r.app_id AS "appId", r.app_name AS
 export const PAGE_SIZE = 500;
 const LEAST_UUID = "00000000-0000-0000-0000-000000000000";
 
-const page = statement(
-  "page_of_ours",
-  `${OURS} WHERE r.uuid > $1 AND ${IS_ALIVE} ORDER BY r.uuid LIMIT ${PAGE_SIZE}`,
+const page = statement<{ after: string }, OwnRow>("page_of_ours").sql(
+  `${OURS} WHERE r.uuid > :after AND ${IS_ALIVE} ORDER BY r.uuid LIMIT ${PAGE_SIZE}`,
 );
 
 /** Those that are alive, in the order of their uuids, after one. */
 export async function* oursAfter(db: Queryable, after: string | null): AsyncGenerator<OwnRow[]> {
   for (let last = after ?? LEAST_UUID; ;) {
-    const rows = await db.query<OwnRow>(page, [last]);
+    const rows = await db.query(page, { after: last });
     if (rows.length === 0) return;
     yield rows;
     last = rows.at(-1)!.uuid;
   }
 }
 
-const named = statement("named_of_ours", `${OURS} WHERE r.uuid = ANY($1::uuid[])`);
+const named = statement<{ uuids: readonly string[] }, OwnRow>("named_of_ours").sql(
+  `${OURS} WHERE r.uuid = ANY(:uuids::uuid[])`,
+);
 
 export async function oursNamed(db: Queryable, uuids: readonly string[]): Promise<Map<string, OwnRow>> {
-  return new Map((await db.query<OwnRow>(named, [uuids])).map((row) => [row.uuid, row]));
+  return new Map((await db.query(named, { uuids })).map((row) => [row.uuid, row]));
 }
 
-const count = statement(
-  "count_ours",
-  `SELECT count(*)::int AS count FROM resources r WHERE ${IS_ALIVE} AND ($1::uuid IS NULL OR r.uuid > $1)`,
+const count = statement<{ after: string | null }, { count: number }>("count_ours").sql(
+  `SELECT count(*)::int AS count FROM resources r WHERE ${IS_ALIVE} AND (:after::uuid IS NULL OR r.uuid > :after)`,
 );
 
 /** How many are alive, after one. */
 export const countOurs = async (db: Database, after: string | null) =>
-  (await db.readWhole<{ count: number }>(count, [after]))[0]!.count;
+  (await db.readWhole(count, { after }))[0]!.count;
 
 // A uuid of which we have no row gets a tombstone first, so that a provision that comes late makes nothing more. Nothing
 // is written for a resource that is alive, or whose clean-up is still to be done.
-const takeDown = statement(
-  "take_orphan_down",
+const takeDown = statement<{ uuid: string }, { uuid: string }>("take_orphan_down").sql(
   `WITH unseen AS (
-     INSERT INTO resources (uuid, plan, state) VALUES ($1, '', 'deprovisioned')
+     INSERT INTO resources (uuid, plan, state) VALUES (:uuid, '', 'deprovisioned')
      ON CONFLICT (uuid) DO NOTHING RETURNING uuid
    ), erased AS (
      INSERT INTO credentials (uuid, state) SELECT uuid, 'erased' FROM unseen
    ), cleaning AS (
      INSERT INTO steps (uuid, kind, due_at)
      SELECT uuid, 'clean_up', now() FROM unseen UNION ALL
-     SELECT r.uuid, 'clean_up', now() FROM resources r WHERE r.uuid = $1 AND r.state IN ('deprovisioned', 'failed')
+     SELECT r.uuid, 'clean_up', now() FROM resources r WHERE r.uuid = :uuid AND r.state IN ('deprovisioned', 'failed')
        AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind = 'clean_up')
      RETURNING uuid
    )
@@ -82,5 +86,4 @@ const takeDown = statement(
 );
 
 /** Has the vendor's `deprovision` called soon. False: the resource is alive, or that is on its way. */
-export const writeTakeDown = async (db: Queryable, uuid: string) =>
-  (await db.query(takeDown, [uuid])).length > 0;
+export const writeTakeDown = (db: Queryable, uuid: string) => anyRow(db, takeDown, { uuid });
