@@ -130,7 +130,9 @@ export const takeForAlarm = (db: Queryable, gatherSeconds: number) =>
 /** SQL condition on a mark `m`: the difference is still there, for all that we know. */
 export const IS_CURRENT = `CASE m.kind WHEN 'gone_at_platform'
     THEN EXISTS (SELECT FROM resources r WHERE r.uuid = m.uuid AND ${IS_ALIVE})
-    WHEN 'plan_differs' THEN EXISTS (SELECT FROM resources r WHERE r.uuid = m.uuid AND r.plan <> m.detail->>'plan' AND ${IS_ALIVE})
+    WHEN 'plan_differs' THEN EXISTS (SELECT FROM resources r WHERE r.uuid = m.uuid AND r.plan <> m.detail->>'plan' AND ${IS_ALIVE}
+      -- Its plan is not being changed.
+      AND NOT EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.detail ? 'plan'))
     ELSE NOT EXISTS (SELECT FROM resources r WHERE r.uuid = m.uuid AND r.plan <> '') END`;
 
 // What the platform ended itself needs nobody for long.

@@ -154,7 +154,7 @@ async function compared(ctx: OpenContext): Promise<Finding[]> {
   const count = found.kinds.reduce((sum, [, each]) => sum + each, 0);
   return [
     warning(
-      `${counted(count, "difference")} of the ledgers ${count === 1 ? "is" : "are"} left that the comparison of ${moment(found.at.toISOString())} (UTC) found: ${kinds}.`,
+      `${counted(count, "difference")} of the ledgers ${count === 1 ? "is" : "are"} left that the comparison of ${moment(found.at.toISOString())} (UTC) found, and the service has not noticed by itself: ${kinds}.`,
       "Deal with them, kind by kind: kit reconcile names the cures, as does the page /operator/ledgers",
     ),
   ];

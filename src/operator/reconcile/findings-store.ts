@@ -3,6 +3,7 @@ import { oneRow, type Database, type Queryable } from "../../database/database.t
 import { columnsOf, statement, type RowOf, type Typed } from "../../database/statement.ts";
 import { storable } from "../../errors.ts";
 import { IS_CURRENT } from "../../ledgers/store.ts";
+import { whereCan } from "../../resources/states.ts";
 import { MOST_NAMED, type Found, type Kind } from "./differences.ts";
 
 // What comparisons of the ledgers found, until another one replaces it. A comparison's row is written by its process, and
@@ -163,26 +164,39 @@ export async function dropFindings(db: Queryable, kind: Kind, uuids: readonly st
 const IS_STILL = `CASE WHEN f.detail ? 'isUnseen' THEN r.uuid IS NULL
     WHEN f.kind = 'unknown_here' THEN r.plan = ''
     WHEN f.kind IN ('config_differs', 'app_differs', 'missing_at_backend') THEN r.state = 'provisioned'
-    WHEN f.kind = 'plan_differs' THEN r.plan = f.ours
+    WHEN f.kind = 'plan_differs' THEN r.plan = f.ours AND ${whereCan("change_plan")}
     ELSE r.state = f.ours END`;
 
-/** SQL for WITH: what the comparison `id` found and is still so, and what the service noticed by itself. */
-const KNOWN = `known AS (
-     SELECT f.uuid, f.kind, f.since, f.ours, f.theirs, f.detail, false AS is_noticed
+/**
+ * SQL for WITH: what the comparison `id` found and is still so, and what the service noticed by itself; what is both stands
+ * once. A mark that suggests no difference to be cured here is left out: the platform has ended what it asked about.
+ */
+const KNOWN = `noticed AS (
+     SELECT m.uuid, CASE m.kind WHEN 'unknown_resource' THEN 'unknown_here' ELSE m.kind END AS kind, m.first_at, m.detail->>'plan' AS plan
+     FROM ledger_marks m WHERE ${IS_CURRENT} AND (m.kind <> 'unknown_resource' OR m.detail->>'request' = 'PUT')
+   ), compared AS (
+     SELECT f.*, EXISTS (SELECT FROM noticed n WHERE n.uuid = f.uuid AND n.kind = f.kind) AS is_noticed
      FROM ledger_findings f LEFT JOIN resources r ON r.uuid = f.uuid WHERE f.comparison = :id AND ${IS_STILL}
+   ), known AS (
+     SELECT uuid, kind, since, ours, theirs, detail, true AS is_found, is_noticed FROM compared
      UNION ALL
-     SELECT m.uuid, n.kind, m.first_at, r.state, CASE n.kind WHEN 'unknown_here' THEN 'asked for plan ' || coalesce(m.detail->>'plan', '?')
-         ELSE 'noticed by the service' END, jsonb_strip_nulls(jsonb_build_object('isUnseen', CASE WHEN r.uuid IS NULL THEN true END)), true
-     FROM ledger_marks m LEFT JOIN resources r ON r.uuid = m.uuid,
-       LATERAL (SELECT CASE m.kind WHEN 'unknown_resource' THEN 'unknown_here' ELSE m.kind END AS kind) n
-     WHERE ${IS_CURRENT} AND (m.kind = 'gone_at_platform' OR m.detail->>'request' = 'PUT')
-       AND NOT EXISTS (SELECT FROM ledger_findings f WHERE f.uuid = m.uuid AND f.kind = n.kind AND f.comparison = :id)
+     SELECT n.uuid, n.kind, n.first_at, CASE n.kind WHEN 'plan_differs' THEN r.plan ELSE r.state END,
+       CASE n.kind WHEN 'unknown_here' THEN 'asked for plan ' || coalesce(n.plan, '?') WHEN 'plan_differs' THEN n.plan
+         ELSE 'noticed by the service' END,
+       jsonb_strip_nulls(jsonb_build_object('isUnseen', CASE WHEN r.uuid IS NULL THEN true END,
+         'plan', CASE n.kind WHEN 'plan_differs' THEN n.plan END)), false, true
+     FROM noticed n LEFT JOIN resources r ON r.uuid = n.uuid
+     WHERE NOT EXISTS (SELECT FROM compared c WHERE c.uuid = n.uuid AND c.kind = n.kind)
    )` as const;
 
 export interface KnownKind {
   kind: Kind;
+  /** By the comparison. */
   found: number;
+  /** By the service, and not by the comparison. */
   noticed: number;
+  /** By the comparison, and by the service too. */
+  both: number;
   /** Of those named, what the cure could be carried out for. */
   canBeFixed: number;
   since: Date;
@@ -190,7 +204,8 @@ export interface KnownKind {
 
 type OfComparison = { id: number | null };
 const counts = statement<OfComparison, KnownKind>("count_known_differences").sql(
-  `WITH ${KNOWN} SELECT kind, count(*) FILTER (WHERE NOT is_noticed)::int AS found, count(*) FILTER (WHERE is_noticed)::int AS noticed,
+  `WITH ${KNOWN} SELECT kind, count(*) FILTER (WHERE is_found)::int AS found, count(*) FILTER (WHERE NOT is_found)::int AS noticed,
+     count(*) FILTER (WHERE is_found AND is_noticed)::int AS both,
      count(*) FILTER (WHERE CASE kind WHEN 'unknown_here' THEN detail ? 'installation'
        WHEN 'orphan_at_backend' THEN detail->'isUnlisted' = 'true' ELSE true END)::int AS "canBeFixed", min(since) AS since
    FROM known GROUP BY kind`,

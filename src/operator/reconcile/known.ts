@@ -61,15 +61,15 @@ export async function knownDifferences({ db }: Pick<Context, "db">): Promise<Kno
   return { shown, unfinished, kinds };
 }
 
-/** What the last comparison found and is still so, by kind; null: nothing. */
+/** What the last comparison found and is still so, by kind, without what the service noticed by itself; null: nothing. */
 export async function foundInShort({ db }: Pick<Context, "db">) {
   const { shown } = await comparisonsNow(db);
   if (!shown) return null;
-  const found = (await countKnown(db, shown.id)).filter(({ found: some }) => some > 0);
-  const kinds = found.map((each): [Kind, number] => [
-    each.kind,
-    each.found + (shown.unnamed[each.kind] ?? 0),
-  ]);
+  const kinds = (await countKnown(db, shown.id)).flatMap((each): [Kind, number][] => {
+    const { kind, found, noticed, both } = each;
+    const others = found > 0 ? countOf(each, shown) - noticed - both : 0;
+    return others > 0 ? [[kind, others]] : [];
+  });
   return kinds.length === 0 ? null : { at: shown.endedAt ?? shown.startedAt, kinds };
 }
 

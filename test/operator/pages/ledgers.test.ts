@@ -208,6 +208,70 @@ it("what the service noticed by itself is there without a comparison", async () 
   expect(text).toContain("asked for plan premium");
 });
 
+it("another plan that the daily look noticed is there once, compared or not, and goes when it is cured", async () => {
+  const { rows } = operator.world;
+  const onOther = async () => {
+    const uuid = await inBackend();
+    await rows(
+      `UPDATE resources SET plan = 'premium', updated_at = now() - interval '1 hour' WHERE uuid = $1`,
+      [uuid],
+    );
+    return uuid;
+  };
+  /** What the page says, and the check-up's parts: noticed by the service, and found by the comparison alone. */
+  const numbers = async () => {
+    const { text } = await page();
+    const { stdout } = await kit(operator.world.environment, ["doctor"], "", parts);
+    const overview = (await operator.get()).text;
+    const told = [/has (\d) resources? on another plan/, /noticed by itself: plan_differs (\d)/].map(
+      (pattern) => {
+        const number = Number(pattern.exec(stdout)?.[1] ?? 0);
+        expect(Number(pattern.exec(overview)?.[1] ?? 0)).toBe(number);
+        return number;
+      },
+    );
+    return { page: Number(/plan_differs: (\d)/.exec(text)?.[1] ?? 0), told };
+  };
+  const noticed = await onOther();
+  await rows(`UPDATE resources SET looked_at = now() - interval '25 hours' WHERE uuid = $1`, [noticed]);
+  await eventually(async () =>
+    expect(await rows(`SELECT uuid FROM ledger_marks`)).toEqual([{ uuid: noticed }]),
+  );
+  expect(await numbers()).toEqual({ page: 1, told: [1, 0] });
+  expect((await page()).text).toMatch(/premium basic/);
+  await compared();
+  expect(await numbers()).toEqual({ page: 1, told: [1, 0] });
+  const found = await onOther();
+  await compared();
+  expect(await numbers()).toEqual({ page: 2, told: [1, 1] });
+
+  const done = await operator.done("/ledgers/fix-plan_differs");
+  expect(done.text).toContain("2 dealt with, 0 failed, 0 skipped.");
+  for (const uuid of [noticed, found]) await operator.life.resourceBecomes(uuid, { plan: "basic" });
+  expect(await numbers()).toEqual({ page: 0, told: [0, 0] });
+});
+
+it("another plan that only the daily look noticed has a button, too, but not while the plan is changed", async () => {
+  const uuid = await inBackend();
+  const { rows } = operator.world;
+  await rows(`UPDATE resources SET plan = 'premium' WHERE uuid = $1`, [uuid]);
+  await rows(
+    `INSERT INTO ledger_marks (uuid, kind, detail) VALUES ($1, 'plan_differs', '{"plan": "basic"}')`,
+    [uuid],
+  );
+  await rows(
+    `INSERT INTO steps (uuid, kind, detail, due_at) VALUES ($1, 'change_plan', '{"plan": "basic"}', now() + interval '1 hour')`,
+    [uuid],
+  );
+  expect((await page()).text).toContain("Nothing. ");
+  await rows(`DELETE FROM steps`);
+  expect((await operator.done("/ledgers/fix-plan_differs")).text).toContain(
+    "1 dealt with, 0 failed, 0 skipped.",
+  );
+  await operator.life.resourceBecomes(uuid, { plan: "basic" });
+  expect((await page()).text).toContain("Nothing. ");
+});
+
 it("the next comparison replaces what the last one found, and what is older keeps its time", async () => {
   const [lost, back] = [await inBackend(), await inBackend()];
   for (const uuid of [lost, back]) operator.control.fault(`GET /addons/${uuid}`, { status: 404 }, 1_000);
