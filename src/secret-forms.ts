@@ -15,7 +15,8 @@ export function formsOf(values: readonly string[]): string[] {
   const long = values.filter(({ length }) => length >= SHORTEST);
   const forms = long.flatMap((value) => [
     ...[value, value.toUpperCase(), value.toLowerCase(), ...inUrls(value), ...inHtml(value)].flatMap(inJson),
-    ...[...base64Of(value), hexOf(value)],
+    ...base64Of(value),
+    hexOf(value),
   ]);
   return [...new Set(forms)].filter(({ length }) => length >= SHORTEST);
 }

@@ -3,6 +3,7 @@ import { Session } from "node:inspector/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
+import { layerOf } from "../test/support/layers.ts";
 import { startTestServer } from "../test/support/test-server.ts";
 import { aWorld } from "../test/support/world.ts";
 
@@ -36,6 +37,10 @@ const rows: [string, number | string, number | string][] = [
   ["uses of any", files.flatMap(anys).length, 0],
   ["files over 300 lines", files.filter((file) => lines(file) > 300).length, 0],
   ["lines of a function, 90 in 100", lengths[Math.floor(lengths.length * 0.9)]!, 30],
+  ["spreads of an inline literal", files.flatMap(packed).length, 0],
+  ["imports from a layer above", files.flatMap(upward).length, 0],
+  ["lines of work/", sum(files.filter((file) => file.startsWith("src/work/"))), 550],
+  ["statements with positional parameters", files.flatMap(positionals).length, 0],
 ];
 for (const [what, is, wanted] of rows)
   console.log(
@@ -93,6 +98,42 @@ function statelessFactories(file: string): string[] {
 function anys(file: string): ts.Node[] {
   const isAny = (node: ts.Node): node is ts.Node => node.kind === ts.SyntaxKind.AnyKeyword;
   return all(sources.get(file)!, isAny);
+}
+
+/** `...{ a, b }` and `...[a, b]`: members written as a spread, so that they share a line. */
+function packed(file: string): ts.Node[] {
+  const isSpread = (node: ts.Node): node is ts.SpreadElement | ts.SpreadAssignment =>
+    ts.isSpreadElement(node) || ts.isSpreadAssignment(node);
+  return all(sources.get(file)!, isSpread).filter(({ expression }) => {
+    const inner = unwrapped(expression);
+    return ts.isObjectLiteralExpression(inner) || ts.isArrayLiteralExpression(inner);
+  });
+}
+
+function unwrapped(node: ts.Expression): ts.Expression {
+  return ts.isParenthesizedExpression(node) || ts.isAsExpression(node) ? unwrapped(node.expression) : node;
+}
+
+/** The files above its own layer that a file imports at run time. */
+function upward(file: string): string[] {
+  return runTimeImports(file).filter((to) => layerOf(to) > layerOf(file));
+}
+
+function runTimeImports(file: string): string[] {
+  const found = [
+    ...sources
+      .get(file)!
+      .text.matchAll(/^(?:import|export) (?!type )[^;]*?from "(\.[^"]+)"|import\("(\.[^"]+)"\)/gm),
+  ];
+  return found.map(([, fixed, dynamic]) => path.posix.join(path.posix.dirname(file), (fixed ?? dynamic)!));
+}
+
+/** Calls of `positional`, but for that through which a vendor's own SQL passes. */
+function positionals(file: string): ts.Node[] {
+  if (file === "src/extend/kit.ts") return [];
+  return all(sources.get(file)!, ts.isCallExpression).filter(
+    ({ expression }) => expression.getText() === "positional",
+  );
 }
 
 /** Files of which a function was called between the request of a provision and the storing of its tokens. */

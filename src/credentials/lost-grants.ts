@@ -71,7 +71,9 @@ const REFUSALS: Readonly<Record<number, { id: string; means: string }>> = {
     id: "closed",
     means: "The oauth-grant endpoint is closed for your add-on: ask the platform to open it.",
   },
-  ...{ 409: EXCHANGED, 410: EXCHANGED, 422: EXCHANGED },
+  409: EXCHANGED,
+  410: EXCHANGED,
+  422: EXCHANGED,
 };
 
 /**

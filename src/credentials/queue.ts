@@ -34,8 +34,18 @@ const MOST_CLAIMED = 2_000;
 
 const COLUMNS = columnsOf<Typed<Credential, { owner: Owner; state: State }>>()(
   "c",
-  ...(["uuid", "owner", "state", "lease", "attempts", "generation", "grantNumber"] as const),
-  ...(["sealedGrantCode", "sealedRefreshToken", "outcomeUnknown", "requestId", "traceparent"] as const),
+  "uuid",
+  "owner",
+  "state",
+  "lease",
+  "attempts",
+  "generation",
+  "grantNumber",
+  "sealedGrantCode",
+  "sealedRefreshToken",
+  "outcomeUnknown",
+  "requestId",
+  "traceparent",
 );
 
 /** `generation`: how many token pairs were stored before. */

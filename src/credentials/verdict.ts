@@ -44,7 +44,7 @@ export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verd
   const isRefused = outcome === "token_rejected";
   const attempts = attemptsAfter(row, outcome);
   const isUnknown = outcome === "unknown";
-  const verdict = { ...{ attempts, isRefused, isUnknown }, error: `${error.id}: ${error.message}` };
+  const verdict = { attempts, isRefused, isUnknown, error: `${error.id}: ${error.message}` };
   if (row.state === "grant_pending") return judgeGrant(row, verdict, retryAfterMs, pauses);
   if (isRefused && row.owner === "person")
     return { ...verdict, on: "refused", reason: REFUSED, againInSeconds: null };

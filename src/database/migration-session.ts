@@ -39,17 +39,22 @@ export interface Patience {
 }
 
 export const PATIENCE: Patience = {
-  ...{ waitMs: 10 * 60_000, pollMs: 500 },
-  ...{ lockMs: 1_500, stepsBackMs: 2_000, inAllMs: 10 * 60_000 },
+  waitMs: 10 * 60_000,
+  pollMs: 500,
+  lockMs: 1_500,
+  stepsBackMs: 2_000,
+  inAllMs: 10 * 60_000,
   noticeMs: 3_000,
 };
 
 async function connect({ url, ca, setting }: Address, more: pg.ClientConfig = {}): Promise<pg.Client> {
   const client = new pg.Client({
     ...connectionTo(url, ca, "", setting),
-    ...{ application_name: "addon-migrate", connectionTimeoutMillis: 10_000 },
+    application_name: "addon-migrate",
+    connectionTimeoutMillis: 10_000,
     // A connection that a router has dropped is noticed within half a minute.
-    ...{ keepAlive: true, keepAliveInitialDelayMillis: 10_000 },
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     ...more,
   });
   client.on("error", () => undefined);

@@ -170,8 +170,13 @@ export async function readMigration(of: Series, name: string): Promise<Migration
   if (!isInTransaction && nameless)
     refuse(`${placeIn(file, nameless)}. Give the index a name: one that is cut off is found by it.`);
   return {
-    ...{ of, name, file, statements, isInTransaction },
-    ...{ shown: shown(of, name), checksum: sha256(text) },
+    of,
+    name,
+    file,
+    statements,
+    isInTransaction,
+    shown: shown(of, name),
+    checksum: sha256(text),
   };
 }
 

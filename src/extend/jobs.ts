@@ -140,7 +140,10 @@ function endOfFailed(ctx: Context, run: Run, error: unknown): RunEnd {
 }
 
 const troubleOf = ({ claimed: { now, trouble }, next }: Run, error: string): JobTrouble => ({
-  ...{ since: now, alarmedAt: null, ...trouble, error },
+  since: now,
+  alarmedAt: null,
+  ...trouble,
+  error,
   overdueAt: trouble?.overdueAt ?? next,
 });
 

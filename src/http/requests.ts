@@ -81,10 +81,15 @@ export function refuseCompressed({ headers }: IncomingMessage): void {
 
 /** The errors of Express's parsers that a caller causes: their types, each with its status. */
 const OF_PARSERS: Readonly<Record<string, number>> = {
-  ...{ "charset.unsupported": 415, "encoding.unsupported": 415 },
-  ...{ "entity.parse.failed": 400, "entity.too.large": 413, "entity.verify.failed": 403 },
-  ...{ "parameters.too.many": 413, "querystring.parse.rangeError": 400 },
-  ...{ "request.aborted": 400, "request.size.invalid": 400 },
+  "charset.unsupported": 415,
+  "encoding.unsupported": 415,
+  "entity.parse.failed": 400,
+  "entity.too.large": 413,
+  "entity.verify.failed": 403,
+  "parameters.too.many": 413,
+  "querystring.parse.rangeError": 400,
+  "request.aborted": 400,
+  "request.size.invalid": 400,
 };
 
 /**

@@ -87,7 +87,10 @@ const SUFFIXES = ["_bucket", "_sum", "_count"];
 async function textOf({ metrics }: Context, samples: readonly Sample[]): Promise<string> {
   const families = [...(await metrics.families()), ...GAUGES, ...GAUGES_OF_PROCESSES].map(
     ({ name, help, type }) => ({
-      ...{ name, help, type, aggregator: "first" },
+      name,
+      help,
+      type,
+      aggregator: "first",
       // A counter of a vendor's may be named like another with such an end.
       values: samples
         .filter(({ sample }) => (type === "histogram" ? SUFFIXES : [""]).some((end) => sample === name + end))

@@ -64,8 +64,15 @@ function entryOf({ id, state, operator: name, account, address, ...stored }: Ope
   const { action, uuid, done, total, startedAt, endedAt, seenAt } = stored;
   const isStopped = state === "running" && nowMs - seenAt.getTime() > STOPPED_AFTER_MS;
   return {
-    ...{ id: Number(id), action, uuid, operator: { name, account, address } },
-    ...{ message: isStopped ? stoppedInWords(done, total) : stored.message, done, total, startedAt, endedAt },
+    id: Number(id),
+    action,
+    uuid,
+    operator: { name, account, address },
+    message: isStopped ? stoppedInWords(done, total) : stored.message,
+    done,
+    total,
+    startedAt,
+    endedAt,
     /** running | stopped (its process ended before it did) | done | failed | interrupted */
     state: isStopped ? "stopped" : state,
   };

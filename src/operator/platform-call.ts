@@ -35,7 +35,8 @@ export async function callPlatform(
     .catch(() => null);
   const scrub = (text: string) => ctx.scrubber.scrub(redact(text, token ? [token.reveal()] : []));
   return {
-    ...{ status, headers: withoutSecretMembers(headers, scrub) },
+    status,
+    headers: withoutSecretMembers(headers, scrub),
     body: withoutSecretMembers(body, scrub, isOfVars ? "vars" : "open"),
   };
 }

@@ -8,9 +8,15 @@ export function factsOf(resource: WholeResource) {
   const advice = isGone ? GONE : adviceOn(credential.state, credential.reason);
   return {
     Resource: Object.entries({
-      ...{ Uuid: uuid, Name: name, Plan: planInWords(plan), Region: region, State: state },
-      ...{ App: app?.name, "App id": app?.id },
-      ...{ Created: createdAt, Updated: updatedAt },
+      Uuid: uuid,
+      Name: name,
+      Plan: planInWords(plan),
+      Region: region,
+      State: state,
+      App: app?.name,
+      "App id": app?.id,
+      Created: createdAt,
+      Updated: updatedAt,
     }),
     Credential: Object.entries({
       State: [credential.state, credential.reason].filter(Boolean).join(": "),

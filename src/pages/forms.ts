@@ -8,7 +8,8 @@ import { Problem, type Explanation } from "./pages.tsx";
 const parse = express.text({ type: "application/x-www-form-urlencoded", limit: 32 * 1024 });
 
 const UNREADABLE: Explanation = {
-  ...{ status: 400, title: "That cannot be done" },
+  status: 400,
+  title: "That cannot be done",
   happened: "What was sent is no form that can be read, or it is too long.",
   advice: "Nothing was changed.",
 };

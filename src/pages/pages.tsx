@@ -128,7 +128,9 @@ const OUR_FAULT: Explanation = {
 /** For a form that another site may have sent. `next`: to its page. */
 export function notFromOurPage(next?: Explanation["next"]): Problem {
   return new Problem("not_from_our_page", {
-    ...{ status: 403, title: "Nothing was done", ...(next && { next }) },
+    status: 403,
+    title: "Nothing was done",
+    ...(next && { next }),
     happened: "This did not come from a page of ours, or the page was open for more than an hour.",
     advice: "Open our page again and press its button. If you pressed none: another site tried to.",
   });

@@ -10,52 +10,65 @@ const FROM_THE_DASHBOARD = "Open the add-on from the platform's dashboard: that 
 /** What can go wrong for a person who signs in, or a customer who signs on, and the text of its page. */
 const PROBLEMS = {
   denied: {
-    ...{ status: 403, title: "The platform does not say who you are", next: SIGN_IN },
+    status: 403,
+    title: "The platform does not say who you are",
+    next: SIGN_IN,
     happened: "What you allowed is not enough for this service to know who you are.",
     advice: `${NOTHING_DONE} If that was a mistake, sign in again, and allow it to read your name and e-mail.`,
   },
   not_completed: {
-    ...{ status: 400, title: "This sign-in cannot be completed", next: SIGN_IN },
+    status: 400,
+    title: "This sign-in cannot be completed",
+    next: SIGN_IN,
     happened:
       "It was completed already, more than ten minutes have passed, or it did not begin in this browser, at this address. Or the browser does not keep cookies.",
     advice: "Sign in again. If somebody sent you the link you followed, do not follow it again.",
   },
   platform_fails: {
-    ...{ status: 503, title: "The platform cannot complete this sign-in", next: SIGN_IN },
+    status: 503,
+    title: "The platform cannot complete this sign-in",
+    next: SIGN_IN,
     happened: "It could not be reached, its answer cannot be read, or it refuses this service's request.",
     advice: `${NOTHING_DONE} Wait a minute, then try again. If that does not help, tell whoever runs this service.`,
   },
   not_signed_in: {
-    ...{ status: 401, title: "You are not signed in", next: SIGN_IN },
+    status: 401,
+    title: "You are not signed in",
+    next: SIGN_IN,
     happened:
       "Sign in with your account at the platform. A session ends an hour after it was last used, or when the platform no longer accepts what you allowed.",
     advice:
       "The platform asks you who you are, and whether this service may know. No password is entered here.",
   },
   sign_on_refused: {
-    ...{ status: 403, title: "You are not signed on" },
+    status: 403,
+    title: "You are not signed on",
     happened: "This way in is not valid, or not any more. Each one can be used once, within five minutes.",
     advice: `${FROM_THE_DASHBOARD} If that does not help, tell whoever runs this service the time.`,
   },
   clocks_differ: {
-    ...{ status: 403, title: "You are not signed on" },
+    status: 403,
+    title: "You are not signed on",
     happened:
       "The clocks of this service do not agree, so it cannot tell whether you come in time. That is a fault of the service, not yours.",
     advice: "Whoever runs it gets an alarm. Try again later, from the platform's dashboard.",
   },
   not_signed_on: {
-    ...{ status: 401, title: "You are not signed on" },
+    status: 401,
+    title: "You are not signed on",
     happened:
       "You have signed out, this page was not used for an hour, you signed on more than four hours ago, or the add-on was removed.",
     advice: FROM_THE_DASHBOARD,
   },
   may_only_look: {
-    ...{ status: 403, title: "Nothing was done" },
+    status: 403,
+    title: "Nothing was done",
     happened: "The platform does not say just now that your role at the app allows this.",
     advice: "If you work on the app, try again in a moment; or ask somebody who does.",
   },
   not_now: {
-    ...{ status: 429, title: "Nothing was done" },
+    status: 429,
+    title: "Nothing was done",
     happened: "Something else is being done to this add-on.",
     advice: "Wait a minute, then try again.",
   },

@@ -44,8 +44,12 @@ export function beginSignIn(
   const begun: Begun = { returnTo, verifier, endsAt: Date.now() + ATTEMPT_SECONDS * 1_000 };
   const state = Buffer.from(ctx.vault.seal(stateOf(browser), JSON.stringify(begun))).toString("base64url");
   const query = new URLSearchParams({
-    ...{ client_id: ctx.credentials.people!.id, response_type: "code", scope: SCOPE, state },
-    ...{ code_challenge: sha256(verifier).toString("base64url"), code_challenge_method: "S256" },
+    client_id: ctx.credentials.people!.id,
+    response_type: "code",
+    scope: SCOPE,
+    state,
+    code_challenge: sha256(verifier).toString("base64url"),
+    code_challenge_method: "S256",
   });
   response.status(303).set("Location", `${ctx.config.platformAuthUrl}/oauth/authorize?${query}`).end();
 }
@@ -93,7 +97,9 @@ async function signIn(ctx: Context, begun: Begun, code: Secret) {
   const seal = (column: "sealed_access_token" | "sealed_refresh_token", token: Secret) =>
     ctx.vault.seal(credentialSealContext(column, account.id, "person"), token);
   const person = {
-    ...{ ...account, lifeSeconds, share: shareOfLife(account.id) },
+    ...account,
+    lifeSeconds,
+    share: shareOfLife(account.id),
     access: seal("sealed_access_token", accessToken),
     refresh: refreshToken && seal("sealed_refresh_token", refreshToken),
   };

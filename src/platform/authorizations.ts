@@ -87,8 +87,10 @@ export interface Account {
 /** Asks once whose token this is: `GET /account` (assumed, section 7). */
 export function accountOf(calls: PlatformCalls, token: Secret): Promise<Account> {
   return ask(calls, token, "GET", path`/account`, {
-    ...{ read: accountIn, expected: "an account with an id and an e-mail" },
-    ...{ timeoutMs: 10_000, maxBytes: 64_000 },
+    read: accountIn,
+    expected: "an account with an id and an e-mail",
+    timeoutMs: 10_000,
+    maxBytes: 64_000,
   });
 }
 
@@ -122,10 +124,14 @@ export function oauthGrantOf(
   const password = addonPassword.reveal();
   const credentials = Buffer.from(`${addonId}:${password}`).toString("base64");
   return askOnce(http, {
-    ...{ method: "GET", url: apiUrl + path`/vendor/resources/${uuid}/oauth-grant` },
+    method: "GET",
+    url: apiUrl + path`/vendor/resources/${uuid}/oauth-grant`,
     headers: { accept, authorization: `Basic ${credentials}` },
-    ...{ secrets: [password, credentials], timeoutMs: 10_000, maxBytes: 64_000 },
-    ...{ read: grantIn, expected: "a usable grant" },
+    secrets: [password, credentials],
+    timeoutMs: 10_000,
+    maxBytes: 64_000,
+    read: grantIn,
+    expected: "a usable grant",
   });
 }
 

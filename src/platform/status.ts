@@ -47,8 +47,11 @@ function ask<T>(
   expected: string,
 ): Promise<FeedAnswer<T>> {
   return askOnce(http, {
-    ...{ method: "GET", url: statusUrl + below, headers: { accept: "application/json" } },
-    ...{ timeoutMs: 5_000, expected },
+    method: "GET",
+    url: statusUrl + below,
+    headers: { accept: "application/json" },
+    timeoutMs: 5_000,
+    expected,
     read(json) {
       const value = valueIn(json);
       return value === null ? null : { json, value };

@@ -70,7 +70,9 @@ export const GAUGES_OF_PROCESSES = [
 /** These gauges; `expected`: PROCESSES_EXPECTED. */
 export function samplesOfProcesses(all: readonly Process[], expected: number | undefined): Sample[] {
   const sample = (name: string, value: number, labels: Sample["labels"] = {}): Sample => ({
-    ...{ sample: name, labels, value },
+    sample: name,
+    labels,
+    value,
   });
   const counts = new Map<string, Sample>();
   for (const each of [...running(all), ...missing(all)]) {
@@ -98,6 +100,8 @@ function clockSamples(all: readonly Process[]): Sample[] {
     for (const [pair, seconds] of Object.entries(pairsOf(ahead)) as [Pair, number | null][])
       if (seconds !== null) most.set(pair, Math.max(most.get(pair) ?? 0, seconds));
   return [...most].map(([between, value]) => ({
-    ...{ sample: "addon_clocks_apart_seconds", labels: { between }, value },
+    sample: "addon_clocks_apart_seconds",
+    labels: { between },
+    value,
   }));
 }

@@ -29,8 +29,17 @@ export const RESOURCE_COLUMNS = columnsOf<
   Typed<Resource, { state: ResourceState; options: Record<string, unknown> }>
 >()(
   "r",
-  ...(["uuid", "name", "plan", "region", "options", "state", "answerStatus"] as const),
-  ...(["sealedAnswer", "sealedConfig", "sealedLogInputUrl", "sealedLogDrainToken"] as const),
+  "uuid",
+  "name",
+  "plan",
+  "region",
+  "options",
+  "state",
+  "answerStatus",
+  "sealedAnswer",
+  "sealedConfig",
+  "sealedLogInputUrl",
+  "sealedLogDrainToken",
 );
 
 /** `plan`: as the vendor's service has made it; while it changes, the new plan stands in the step. */

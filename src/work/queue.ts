@@ -18,7 +18,14 @@ export const GIVEN_UP_AFTER = "interval '11 hours'";
 /** The columns of a step, of the table aliased `s`. */
 export const STEP_COLUMNS = columnsOf<StepModel>()(
   "s",
-  ...(["uuid", "key", "kind", "detail", "attempts", "lease", "requestId", "traceparent"] as const),
+  "uuid",
+  "key",
+  "kind",
+  "detail",
+  "attempts",
+  "lease",
+  "requestId",
+  "traceparent",
 );
 export type StepRow = RowOf<typeof STEP_COLUMNS>;
 

@@ -1,33 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { layerOf, roomOf } from "../support/layers.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-
-/**
- * The layers of src/, the ground first: no file imports, at run time, from a layer above its own. A room is a folder or
- * a file of src/; the states of resources and credentials are data, and one room. Types may be imported from anywhere, as
- * long as no circle comes of it.
- */
-const LAYERS: readonly (readonly string[])[] = [
-  "context dot-env errors guessable marks offer pace secret secret-forms values version within".split(" "),
-  "database http logging manifest platform setting vault".split(" "),
-  "config environment surroundings your-service".split(" "),
-  // The heart, a line each: what stands above uses what stands below.
-  ["states"],
-  ["work"],
-  ["processes"],
-  ["ledgers"],
-  ["credentials"],
-  ["resources"],
-  ["metrics", "pages", "partner-api"],
-  ["extend"],
-  ["people", "trace"],
-  ["app", "jobs"],
-  ["open-context"],
-  ["kit", "operator", "process", "website"],
-  ["web", "worker"],
-];
 
 interface Import {
   from: string;
@@ -40,7 +16,6 @@ const imports = files.flatMap(importsOf);
 
 describe("the imports between folders", () => {
   it("go down the layers, or stay on one", () => {
-    const layerOf = (file: string) => LAYERS.findIndex((rooms) => rooms.includes(roomOf(file)));
     expect(files.filter((file) => layerOf(file) === -1)).toEqual([]);
     const upward = imports.filter(({ from, to, isType }) => !isType && layerOf(to) > layerOf(from));
     expect(upward.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
@@ -108,13 +83,6 @@ describe("the imports between folders", () => {
     expect(users.sort()).toEqual(["test/docs/deploy-files.test.ts", "test/support/sellers.ts"]);
   });
 });
-
-/** The folder of a file below src/, or its own name. */
-function roomOf(file: string): string {
-  if (["src/resources/states.ts", "src/credentials/states.ts"].includes(file)) return "states";
-  const [, first = ""] = file.split("/");
-  return first.replace(/\.tsx?$/, "");
-}
 
 function sourceFiles(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })

@@ -45,7 +45,9 @@ export async function clientEndpoints(): Promise<string[]> {
     () => revokeAuthorization(needs, "KEY", secret),
     () => oauthGrantOf(needs, { addonId: "x", addonPassword: secret }, "KEY"),
     () => accountOf(needs, secret),
-    ...[() => currentStatus(feed), () => incidents(feed), () => incident(feed, "KEY")],
+    () => currentStatus(feed),
+    () => incidents(feed),
+    () => incident(feed, "KEY"),
   ];
   // How they handle the answer does not matter here.
   await Promise.allSettled([...calls, ...others].map(async (call) => call()));

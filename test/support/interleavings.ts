@@ -65,7 +65,9 @@ export function interleavings() {
   });
 
   return {
-    ...{ moments, reach, parts: { wrapDatabase, wrapTokenEndpoint } },
+    moments,
+    reach,
+    parts: { wrapDatabase, wrapTokenEndpoint },
     /** What happens at a moment each time, until the answer is called. */
     always(moment: string, happens: () => Promise<unknown>): () => void {
       const again = () => {

@@ -42,9 +42,15 @@ export function aHost({ env, onText, terminal }: Output): FakeHost {
     throw new Error("A command that ends its process at once belongs into a process of its own: startKit.");
   };
   const host = {
-    ...{ env, stdin, stdout: output("stdout"), stderr: output("stderr") },
+    env,
+    stdin,
+    stdout: output("stdout"),
+    stderr: output("stderr"),
     // Not the project's folder, where a developer may keep a .env.
-    ...{ cwd: tmpdir, pid: process.pid, kill: ended, exit: ended },
+    cwd: tmpdir,
+    pid: process.pid,
+    kill: ended,
+    exit: ended,
   };
   return Object.assign(new EventEmitter(), host) as unknown as FakeHost;
 }

@@ -9,7 +9,9 @@ const isKits = readFileSync(new URL("README.md", root), "utf8").startsWith("# Ad
  */
 export const kitPages: string[] = [
   ...(isKits ? ["README.md"] : []),
-  ...["AGENTS.md", "CONTRIBUTING.md", "SECURITY.md"],
+  "AGENTS.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
   ...readdirSync(new URL("docs/", root))
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),

@@ -22,7 +22,11 @@ export async function aLifecycle(wishes: Wishes = {}) {
     (await world.rows<Row>(`SELECT ${columns} FROM ${table} WHERE uuid = $1`, [uuid]))[0];
 
   return {
-    ...{ world, vendor, platform, control, entries },
+    world,
+    vendor,
+    platform,
+    control,
+    entries,
     ...tokenPairs(world),
 
     /** The last provision request that the sandbox sent for an add-on. */

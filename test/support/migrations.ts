@@ -28,7 +28,9 @@ export async function aVendorsDatabase() {
     /** Migrates, without the waits that a person would not notice. */
     run: (patience: Parameters<typeof migrate>[0]["patience"] = {}) =>
       migrate({
-        ...{ url, yours: folder, say: (sentence: string) => void said.push(sentence) },
+        url,
+        yours: folder,
+        say: (sentence: string) => void said.push(sentence),
         patience: { lockMs: 200, stepsBackMs: 50, inAllMs: 20_000, pollMs: 20, ...patience },
       }),
     rows: <Row = Record<string, unknown>>(text: string) =>

@@ -87,7 +87,10 @@ export async function aMockedPlatform(extra: Environment = {}, sells: keyof type
 export function tokens(change: Record<string, unknown> = {}) {
   const [access, refresh] = [randomBytes(30).toString("hex"), randomBytes(16).toString("hex")];
   return {
-    ...{ access_token: `SVCK-${access}`, refresh_token: refresh, expires_in: 28_800, token_type: "Bearer" },
+    access_token: `SVCK-${access}`,
+    refresh_token: refresh,
+    expires_in: 28_800,
+    token_type: "Bearer",
     ...change,
   };
 }

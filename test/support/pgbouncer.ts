@@ -28,8 +28,11 @@ export async function startPgBouncer(
   const [configuration, users] = [path.join(folder, "pgbouncer.ini"), path.join(folder, "users")];
   const ownPort = await freePort();
   const all = {
-    ...{ listen_addr: "127.0.0.1", listen_port: ownPort, unix_socket_dir: "" },
-    ...{ auth_type: "trust", auth_file: users },
+    listen_addr: "127.0.0.1",
+    listen_port: ownPort,
+    unix_socket_dir: "",
+    auth_type: "trust",
+    auth_file: users,
     ...settings,
   };
   // Clients need no password; with this one it logs in at the server.

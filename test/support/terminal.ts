@@ -42,7 +42,8 @@ export function onRealTerminal(environment: Environment, words: readonly string[
   const command = [process.execPath, program("src/kit.ts"), ...words].map(quoted).join(" ");
   const child = spawn("script", ["-qec", `stty cols ${COLUMNS} rows 50; exec ${command}`, "/dev/null"], {
     env: { PATH: process.env["PATH"], TERM: "xterm", SHELL: "/bin/sh", ...environment },
-    ...{ cwd: tmpdir(), stdio: "pipe" },
+    cwd: tmpdir(),
+    stdio: "pipe",
   });
   const shown = aScreen();
   child.stdin.on("error", () => undefined);

@@ -44,15 +44,13 @@ export function outcomeOf(
   ];
   return {
     data: {
-      ...{
-        checked,
-        differences,
-        fixed: fixed?.done.length ?? 0,
-        isWhole,
-        next,
-        notes,
-        faults: findings.faults(),
-      },
+      checked,
+      differences,
+      fixed: fixed?.done.length ?? 0,
+      isWhole,
+      next,
+      notes,
+      faults: findings.faults(),
       ...(unnamed.length > 0 && { unnamed: findings.unnamed() }),
       ...(fixed && { failed: fixed.failed, skipped: fixed.skipped }),
     },

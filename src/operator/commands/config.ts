@@ -124,7 +124,8 @@ async function readChanges(
 /** Config vars as the platform has them, masked unless `reveal` is set. `end` is for people, shown below. */
 function showConfig(config: readonly ConfigVar[], { reveal = false }: Options, end = ""): Outcome {
   const data = config.map(({ name, value }) => ({
-    ...{ name, value: reveal || value === null ? value : "[secret]" },
+    name,
+    value: reveal || value === null ? value : "[secret]",
   }));
   const vars = data.map(({ name, value }) => `${name}=${value ?? ""}`);
   return {
@@ -135,7 +136,8 @@ function showConfig(config: readonly ConfigVar[], { reveal = false }: Options, e
 
 function showVars(paint: Paint, vars: readonly VarDifference[], reveal = false): string {
   const rows = vars.map(({ name, state, value, platform }) => ({
-    ...{ name, state },
+    name,
+    state,
     ...(reveal && { wanted: value?.reveal() ?? "–", platform: platform?.reveal() ?? "–" }),
   }));
   return rows.length > 0 ? table(paint, rows) : "Neither your service nor the platform has any.";

@@ -32,7 +32,9 @@ export function addKeys(program: KitCommand): void {
       const result = await resealAll(context, session.how());
       const message = resealInWords(result, context);
       return {
-        ...{ data: result.report, message, exitCode: result.isDone ? DONE : FAILED },
+        data: result.report,
+        message,
+        exitCode: result.isDone ? DONE : FAILED,
         show: (paint) => marked(paint, message),
       };
     });

@@ -68,7 +68,10 @@ committed and compared.`,
     )
     .does(async (session, { reveal = false }: { reveal?: boolean }) => {
       const { addonId, publicUrl, resourcesPath, ssoSalt, addonPassword } = session.settings([
-        ...(["addonId", "publicUrl", "resourcesPath", "ssoSalt"] as const),
+        "addonId",
+        "publicUrl",
+        "resourcesPath",
+        "ssoSalt",
         ...(reveal ? (["addonPassword"] as const) : []),
       ]);
       if (publicUrl === undefined)

@@ -11,7 +11,9 @@ export const DONE = 0;
 export const FAILED = 1;
 export const MISCONFIGURED = 78;
 const EXIT_CODES: Readonly<Record<string, number>> = {
-  ...{ used_wrongly: 2, invalid_path: 2, foreign_resource: 2 },
+  used_wrongly: 2,
+  invalid_path: 2,
+  foreign_resource: 2,
   misconfigured: MISCONFIGURED,
 };
 
@@ -34,7 +36,10 @@ export function failureOf(error: unknown, scrub: (text: string) => string): Outc
   const [id, text] = described(error);
   const message = scrub(text);
   return {
-    ...{ message, data: { id, message }, isComplaint: true, exitCode: EXIT_CODES[id] ?? FAILED },
+    message,
+    data: { id, message },
+    isComplaint: true,
+    exitCode: EXIT_CODES[id] ?? FAILED,
     show: (paint) => `${paint.red("✗")} ${safeLines(message, "  ")}`,
   };
 }

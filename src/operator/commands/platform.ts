@@ -37,7 +37,9 @@ export function addApps(program: KitCommand): void {
       const report = await appsOf(await session.context(), uuid);
       const { primary, attachments } = report;
       const rows = attachments.map(({ name, app }) => ({
-        ...{ app: app.name, "attached as": name, "app id": app.id },
+        app: app.name,
+        "attached as": name,
+        "app id": app.id,
       }));
       const head = `Installed on ${safe(primary.name)}, ${counted(rows.length, "attachment")}.`;
       return { data: report, show: (paint) => `${head}\n${table(paint, rows)}` };
@@ -155,8 +157,11 @@ const like = (pattern: RegExp, what: string) => (text: string) => {
 
 /** The words of the status site's icons; any other status is shown unchanged. */
 const ICONS: Readonly<Record<string, string>> = {
-  ...{ green: "Available", yellow: "Performance Degradation", red: "Service Disruption" },
-  ...{ blue: "Maintenance", maintenance: "Maintenance" },
+  green: "Available",
+  yellow: "Performance Degradation",
+  red: "Service Disruption",
+  blue: "Maintenance",
+  maintenance: "Maintenance",
 };
 
 interface Asked {

@@ -25,8 +25,13 @@ function shownOf({ beatSeconds: _beat, startSeconds: _start, lastRefusedWrite, .
 function processesText(paint: Paint, all: readonly Process[]): string {
   if (all.length === 0) return "No process has been started on this database yet.";
   const rows = all.map((one) => ({
-    ...{ state: one.state, role: one.role, "host:pid": `${one.host}:${one.pid}` },
-    ...{ version: one.version, commit: one.commit.slice(0, 12), node: one.node, key: one.keyId ?? "" },
+    state: one.state,
+    role: one.role,
+    "host:pid": `${one.host}:${one.pid}`,
+    version: one.version,
+    commit: one.commit.slice(0, 12),
+    node: one.node,
+    key: one.keyId ?? "",
     started: moment(one.startedAt),
     "last beat": `${duration(one.beatSeconds)} ago`,
     why: one.why ?? "",

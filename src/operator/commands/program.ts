@@ -16,20 +16,24 @@ import { DONE, failureOf, jsonText, type Outcome } from "./outcome.ts";
 import { paintOf, type Host } from "./host.ts";
 
 const COMMANDS = [
-  ...[
-    addDoctor,
-    addMigrate,
-    addProcesses,
-    addResources,
-    addReconcile,
-    addAfterRestore,
-    addLost,
-    addBulk,
-    addSecret,
-    addKeys,
-    addApps,
-  ],
-  ...[addConfig, addAction, addApi, addAuthorizations, addStatus, addAudit, addManifest],
+  addDoctor,
+  addMigrate,
+  addProcesses,
+  addResources,
+  addReconcile,
+  addAfterRestore,
+  addLost,
+  addBulk,
+  addSecret,
+  addKeys,
+  addApps,
+  addConfig,
+  addAction,
+  addApi,
+  addAuthorizations,
+  addStatus,
+  addAudit,
+  addManifest,
 ];
 
 /** The command line as a commander program, which never exits the process. */

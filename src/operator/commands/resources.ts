@@ -154,7 +154,11 @@ of its config vars, its events, who signed on to it, what was done to it, and at
 the platform never are. kit resources import takes the lines again.`;
 
 const inRow = ({ uuid, plan, state, credential, name, app }: ResourceRecord) => ({
-  ...{ uuid, plan: planInWords(plan), state, credential: credential.state, name: name ?? app?.name ?? "" },
+  uuid,
+  plan: planInWords(plan),
+  state,
+  credential: credential.state,
+  name: name ?? app?.name ?? "",
 });
 
 function resourceText(paint: Paint, resource: WholeResource): string {

@@ -168,7 +168,17 @@ export function createSession(
   }
 
   return {
-    ...{ host, say, paint, settings, openContext, context, database, scrub, how, onProgress, mustBeAsked },
+    host,
+    say,
+    paint,
+    settings,
+    openContext,
+    context,
+    database,
+    scrub,
+    how,
+    onProgress,
+    mustBeAsked,
     offer: async (): Promise<Offer> => parts.offer ?? (await import("../../your-service/plans.ts")).offer,
     endProgress: progress.end,
     user: systemUser,

@@ -189,6 +189,12 @@ async function noticed({ db }: OpenContext): Promise<Finding[]> {
 }
 
 export const OF_WORK = {
-  ...{ sweeps, "your-service": yourService, "your-jobs": yourJobs },
-  ...{ tokens, steps, attention, ledgers, lost },
+  sweeps,
+  "your-service": yourService,
+  "your-jobs": yourJobs,
+  tokens,
+  steps,
+  attention,
+  ledgers,
+  lost,
 } satisfies Record<string, (ctx: OpenContext, measured: Measured) => Promise<Finding[]>>;

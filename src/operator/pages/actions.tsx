@@ -127,7 +127,8 @@ export const OF_ITS_STEPS = BULK_ACTIONS.filter(isOfSteps).map((each) => bulk(ea
 /** Those of your service, as `your-NAME`. */
 export function yoursOfOne(ctx: Context): Action[] {
   return yourActions(ctx).map(({ name, label, effect }) => ({
-    ...{ name: `your-${name}`, label },
+    name: `your-${name}`,
+    label,
     ask: () => <p>{effect}</p>,
     work: (_ctx, uuid) => async (how) => ({
       isDone: true,

@@ -85,7 +85,11 @@ function Numbers({ samples }: { samples: readonly Sample[] }) {
 }
 
 const LOOKS_OF_PROCESSES: Readonly<Record<string, Look>> = {
-  ...{ ready: "well", starting: "wait", stopping: "wait", missing: "bad", misconfigured: "bad" },
+  ready: "well",
+  starting: "wait",
+  stopping: "wait",
+  missing: "bad",
+  misconfigured: "bad",
 };
 
 /** Those that run or are missing, then of the ended ones the last. */

@@ -9,10 +9,19 @@ export const number = (value: number): string => value.toLocaleString("en-GB");
 export type Look = "well" | "wait" | "bad" | "gone";
 
 const LOOKS: Readonly<Record<string, Look>> = {
-  ...{ provisioned: "well", active: "well", done: "well" },
-  ...{ provisioning: "wait", grant_pending: "wait", running: "wait", no_grant: "wait" },
-  ...{ failed: "bad", grant_lost: "bad", needs_reauth: "bad", quarantined: "bad" },
-  ...{ stopped: "bad", interrupted: "bad" },
+  provisioned: "well",
+  active: "well",
+  done: "well",
+  provisioning: "wait",
+  grant_pending: "wait",
+  running: "wait",
+  no_grant: "wait",
+  failed: "bad",
+  grant_lost: "bad",
+  needs_reauth: "bad",
+  quarantined: "bad",
+  stopped: "bad",
+  interrupted: "bad",
 };
 
 export function State({ of, look = LOOKS[of] ?? "gone" }: { of: string; look?: Look }) {

@@ -45,7 +45,8 @@ function tokenAges(samples: readonly Sample[]): Bar[] {
     const upTo = le === "+Inf" ? "older" : duration(Number(le));
     return {
       label: index % 2 === 0 ? "" : upTo,
-      ...{ good: isOld ? 0 : value - before, bad: isOld ? value - before : 0 },
+      good: isOld ? 0 : value - before,
+      bad: isOld ? value - before : 0,
       inWords: `${duration(Number(from))} to ${upTo}: ${about}${value - before}`,
     };
   });
@@ -56,7 +57,8 @@ function refreshes(hours: readonly Hour[]): Bar[] {
     const hour = at.toISOString().slice(11, 13);
     return {
       label: (hours.length - 1 - index) % 4 === 0 ? hour : "",
-      ...{ good: refreshed, bad: failed },
+      good: refreshed,
+      bad: failed,
       inWords: `${hour}:00: ${refreshed} refreshed, ${failed} failed`,
     };
   });
@@ -70,8 +72,10 @@ function BarChart({ title, bars, empty }: { title: string; bars: readonly Bar[];
   const most = Math.max(...bars.map(({ good, bad }) => good + bad));
   const step = WIDTH / bars.length;
   const part = (index: number, below: number, count: number) => ({
-    ...{ x: index * step, width: step * 0.75 },
-    ...{ y: HEIGHT * (1 - (below + count) / most), height: (HEIGHT * count) / most },
+    x: index * step,
+    width: step * 0.75,
+    y: HEIGHT * (1 - (below + count) / most),
+    height: (HEIGHT * count) / most,
   });
   const inWords = filled.map((bar) => bar.inWords).join("; ");
   const highest = filled.find(({ good, bad }) => good + bad === most);

@@ -82,10 +82,14 @@ function Apps({ of: { primary, attachments } }: { of: AppsReport }) {
 function Timeline({ of: { events, actions } }: { of: WholeResource }) {
   const happenings = [
     ...events.map(({ at, type, detail }) => ({
-      ...{ at, what: type.replaceAll("_", " "), details: detailsInWords(detail) },
+      at,
+      what: type.replaceAll("_", " "),
+      details: detailsInWords(detail),
     })),
     ...actions.map(({ startedAt, operator, action, state }) => ({
-      ...{ at: startedAt.toISOString(), what: [<bdi>{operator.name}</bdi>, `: ${action}`], details: state },
+      at: startedAt.toISOString(),
+      what: [<bdi>{operator.name}</bdi>, `: ${action}`],
+      details: state,
     })),
   ].sort((one, other) => (one.at < other.at ? 1 : -1));
   const shown = happenings.map(({ at, what, details }) => {

@@ -106,7 +106,10 @@ export const CURES_AFTER_RESTORE: Cures = new Map<Kind, (uuid: string) => string
 ]);
 
 export const differenceOf = ({ uuid, kind, ours, theirs }: Found, cures: Cures): Difference => ({
-  ...{ uuid, kind, ours, theirs },
+  uuid,
+  kind,
+  ours,
+  theirs,
   cure: cures.get(kind)!(uuid),
 });
 

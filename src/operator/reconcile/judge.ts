@@ -55,7 +55,8 @@ function differencesOf(
   const isOther = addon.app?.id !== undefined && (addon.app.id !== appId || addon.app.name !== appName);
   if (isOther || here !== there)
     found.push({
-      ...{ uuid, kind: "app_differs" },
+      uuid,
+      kind: "app_differs",
       ours: appName === null ? null : `${appName}, ${counted(here, "attachment")}`,
       theirs: `${addon.app?.name}, ${counted(there, "attachment")}`,
     });
