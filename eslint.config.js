@@ -1,10 +1,13 @@
 import js from "@eslint/js";
 import prettier from "eslint-config-prettier";
 import jest from "eslint-plugin-jest";
+import sorting from "eslint-plugin-simple-import-sort";
 import yml from "eslint-plugin-yml";
 import ts from "typescript-eslint";
 
 const CODE = ["**/*.{js,mjs,ts,tsx}"];
+/** "error" sorts the imports, with `npx eslint --fix .`. */
+const SORTED_IMPORTS = "off";
 
 export default ts.config(
   { ignores: ["dist/", "dist.*/", "coverage/", ".data/", "src/database/client/", "**/your-service/client/"] },
@@ -17,6 +20,14 @@ export default ts.config(
       "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_" }],
       "no-console": "off",
       eqeqeq: ["error", "always", { null: "ignore" }],
+    },
+  },
+  {
+    files: CODE,
+    plugins: { sorting },
+    rules: {
+      // Packages, then files from the outermost folder inward, in one block; a type stands where its value would.
+      "sorting/imports": [SORTED_IMPORTS, { groups: [["^\\u0000", "^node:", "^@?\\w", "^\\.\\.", "^\\."]] }],
     },
   },
   {
