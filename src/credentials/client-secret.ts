@@ -18,30 +18,36 @@ import {
 } from "./store.ts";
 import type { Tries } from "./states.ts";
 
-/** A rejection is a fact about the secret, never about a token: it stops the calls, but for one probe a minute. */
+/**
+ * The platform's client secret of this add-on. Its rejection says nothing about a token, so no token call is sent until
+ * the secret is accepted, except one probe a minute.
+ */
 export interface ClientSecret {
   version: number;
   value: Secret;
-  /** Whether the platform refused it, as far as any process knows; at most 5 seconds old. */
+  /** Whether the platform rejected the secret in any process. At most 5 seconds old. */
   isRejected: boolean;
-  /** It only seems so: two credentials were refused, and the platform did not say why. */
+  /** The rejection is presumed: two credentials were refused without a reason. */
   isPresumed: boolean;
 }
 
-/** An answer whose 401, if it is one, has been judged. */
+/** An answer after `judge`: a 401 is attributed to the secret or to the token. */
 export type JudgedAnswer = Extract<TokenAnswer, { outcome: "issued" }> | Failure | "client_rejected";
 
 type Refused = Tries & Pick<ClaimedCredential, "uuid" | "claimedAtMs">;
 
-/** One that is only presumed wrong holds back refreshes, which have hours, and no grant, which has minutes. */
-export const holdsBack = ({ isRejected, isPresumed }: ClientSecret, isGrant: boolean): boolean =>
+/**
+ * Whether calls must wait because the secret is rejected. A presumed rejection stops refreshes, which have hours, but not
+ * exchanges of grants, which have minutes.
+ */
+export const mustWait = ({ isRejected, isPresumed }: ClientSecret, isGrant: boolean): boolean =>
   isRejected && !(isPresumed && isGrant);
 
 const STALE_AFTER_MS = 5_000;
-/** Two credentials refused without a reason within this time, and no success between: it is presumed wrong. */
+/** Two credentials refused without a reason within this time, with no success between, presume the secret rejected. */
 const TOGETHER_MS = 60_000;
 
-/** Not `Context`, which holds what is made here. */
+/** A part of `Context`. Not `Context` itself, because it contains the client secrets. */
 export interface Needs {
   db: Database;
   vault: Vault;
@@ -50,7 +56,7 @@ export interface Needs {
   wake: Pick<Wake, "refreshTokens">;
 }
 
-/** The versions of the client secret, sealed in the database, so that all processes use the same one. */
+/** The versions of the client secret. They are sealed in the database, so that all processes use the same secret. */
 export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
   let seen: (ClientSecret & { readAt: number }) | null = null;
   let suspect: { uuid: string; version: number; atMs: number } | null = null;
@@ -83,15 +89,15 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
       () => rejectSecret(db, version, isPresumed),
       AROUND_CALL,
     );
-    // Cleared only after the write: a read during it would have cached the old state.
+    // Cleared after the write: a read during the write would cache the old state.
     seen = null;
-    // A newer version is stored already, or this one's rejection is reported. That it is no news says nothing: who found
-    // it first may be a command on a terminal, or have lost this statement's answer.
+    // Reported once by each process even if the rejection is stored already: a command on a terminal may have stored it, or
+    // an attempt of this process whose acknowledgement was lost.
     if (!isCurrent || (!isNews && reported === version)) return;
     reported = version;
     const what = isPresumed
-      ? "The platform answers 401 for several resources and gives no reason: if the client secret was reset, run kit secret set with the new one"
-      : "The platform rejects our client secret: run kit secret set with the new one";
+      ? "The platform answers 401 for several resources without a reason. If the client secret was reset, run kit secret set with the new one"
+      : "The platform rejects the client secret. Run kit secret set with the new one";
     log.error({ alarm: "client_secret_rejected", version, isPresumed }, what);
   }
 
@@ -101,12 +107,13 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
     if (seen && !seen.isRejected) return;
     const turned = await retryWhileUnreachable(() => acceptSecret(db, version), AROUND_CALL);
     seen = null;
-    if (turned) log.info({ version }, "The platform accepts our client secret again");
+    if (turned) log.info({ version }, "The platform accepts the client secret again");
   }
 
   /**
-   * A refusal without a reason; true: another credential got one within a minute and nobody succeeded in between, so
-   * the secret is to be presumed wrong. A row that was first refused before the last success is dead, and says nothing.
+   * Notes a refusal without a reason. Returns `true` if another credential was refused so within a minute, with no success
+   * between: the secret is then presumed rejected. A row that was first refused before the last success does not count,
+   * because that success shows that the row itself was the cause.
    */
   function isSecond(row: Refused, { version }: ClientSecret): boolean {
     const { uuid, rejectedForSeconds, claimedAtMs } = row;
@@ -124,8 +131,9 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
     accepted,
 
     /**
-     * Stores what an answer says about the secret. One with tokens says nothing here: they are stored first. A 401
-     * without a word of RFC 6749 is about the row's own code or token, until {@link isSecond} (assumed, section 3).
+     * Stores what an answer says about the secret. Success is not stored here, because the caller stores the tokens
+     * first. A 401 without an error code of RFC 6749 counts against the row's own code or token, until {@link isSecond}
+     * (assumed, section 3).
      */
     async judge(row: Refused, secret: ClientSecret, answer: TokenAnswer): Promise<JudgedAnswer> {
       const { outcome } = answer;
@@ -143,13 +151,13 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
 
     /** The current secret. Throws {@link Misconfigured} if there is none. */
     async current(): Promise<ClientSecret> {
-      const known = cached();
-      if (known) return known;
+      const fresh = cached();
+      if (fresh) return fresh;
       const readAt = performance.now();
       const row = await readClientSecret(db);
       if (!row)
         throw new Misconfigured(
-          "No client secret is known. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set",
+          "No client secret is stored. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set",
         );
       const { sealedSecret, ...state } = row;
       const context = clientSecretSealContext(row.version);
@@ -162,8 +170,8 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
     takeProbe: ({ version }: ClientSecret) => takeSecretProbe(db, version),
 
     /**
-     * Imports `CLIENT_SECRET`, unless this value was ever stored before: a restart with an old one never brings it
-     * back. The tokens of older ones fall due in the job `spread-secret`: a start does not wait for a million of them.
+     * Imports `CLIENT_SECRET` unless the value was stored at any time, so that a restart with an old value does not make it
+     * current again. The job `spread-secret` makes the tokens of older secrets due; doing it here would delay the start.
      */
     async importOnce(value: Secret): Promise<boolean> {
       scrubber.hide(value);
@@ -171,7 +179,7 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
       return added !== null;
     },
 
-    /** Makes a value current, even if it was stored before. Returns the version and how many tokens are due now. */
+    /** Makes a value current, even if it was stored before. Returns the version and the number of tokens due now. */
     async set(value: Secret): Promise<{ version: number; due: number }> {
       scrubber.hide(value);
       const version = (await addSecret(db, seal(value), () => false))!;
@@ -185,14 +193,14 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
 }
 
 /**
- * Judges an answer about a person's pair. That the client of `OAUTH_CLIENT_ID` is rejected is a fault of the settings,
- * so may be a 401 without a word of RFC 6749: after these the pair is tried again.
+ * Judges an answer about a person's token pair. A rejected client `OAUTH_CLIENT_ID` is a fault of the settings, and a 401
+ * without an error code of RFC 6749 may be one. The pair is kept and retried after both.
  */
 export function judgePersons(log: Log, answer: TokenAnswer): Exclude<JudgedAnswer, "client_rejected"> {
   if (answer.outcome !== "client_rejected") return answer as Exclude<JudgedAnswer, "client_rejected">;
   log.error(
     { alarm: "oauth_client_rejected" },
-    "The platform rejects the OAuth client of people: nobody can sign in",
+    "The platform rejects OAUTH_CLIENT_ID with OAUTH_CLIENT_SECRET: people cannot sign in. Correct the settings",
   );
   return { ...answer, outcome: "unauthorized" };
 }

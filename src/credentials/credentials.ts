@@ -6,7 +6,7 @@ import { grantsWaiting } from "./queue.ts";
 import type { SealedTokens } from "./store.ts";
 import type { CallResult } from "./verdict.ts";
 
-/** What this folder's functions remember between calls. */
+/** The state that the functions of this folder keep between calls. */
 export type Credentials = ReturnType<typeof createCredentials>;
 
 export function createCredentials(
@@ -17,16 +17,16 @@ export function createCredentials(
   return {
     endpoint,
     secrets: createClientSecrets(ctx),
-    /** The client that people sign in with; null: they cannot sign in here. */
+    /** The OAuth client for the sign-in of people; `null` if they cannot sign in here. */
     people: id && secret ? { id, secret } : null,
     takeTurn: createTurns(tokenConcurrency),
     lanes: createExchangeLanes(tokenConcurrency, () => grantsWaiting(ctx.db)),
     breaker: createBreaker(ctx.metrics.breakerOpens),
-    /** Rows whose newest tokens are in memory, until they can be stored. */
+    /** By uuid, the issued tokens that the database has not stored yet. */
     held: new Map<string, SealedTokens>(),
-    /** Refreshes on use that are under way, by uuid. */
+    /** By uuid, the running refreshes that callers wait for. */
     onUse: new Map<string, Promise<CallResult>>(),
-    /** When tokens were last replaced because the platform refused them (ms, monotonic). */
+    /** By uuid, when tokens were replaced because the platform refused them (ms, monotonic). */
     forced: new Map<string, number[]>(),
   };
 }
@@ -34,11 +34,14 @@ export function createCredentials(
 const FAILURES_TO_OPEN = 5;
 const PROBE_EVERY_MS = 15_000;
 
-/** Holds refreshes back while the token endpoint fails or asks for rest (`Retry-After`). Grants have only minutes. */
+/**
+ * Stops refreshes while the token endpoint fails or sends `Retry-After`. Exchanges of grants, which have only minutes,
+ * are not stopped.
+ */
 function createBreaker(onHeldBack: () => void) {
   let failures = 0;
   let restsUntil = 0;
-  let restAskedAt = -Infinity;
+  let restRequestedAt = -Infinity;
   return {
     /** How many refreshes may be started now. */
     allowance(): number {
@@ -47,14 +50,14 @@ function createBreaker(onHeldBack: () => void) {
       restsUntil = performance.now() + PROBE_EVERY_MS;
       return 1;
     },
-    /** `sentMs`: when that call began. A call begun before the platform asked for rest does not end the rest. */
+    /** `sentMs`: when the call began. A call that began before the platform requested a rest does not end the rest. */
     succeeded(sentMs: number): void {
       failures = 0;
-      if (sentMs > restAskedAt) restsUntil = 0;
+      if (sentMs > restRequestedAt) restsUntil = 0;
     },
     failed(retryAfterMs = 0): void {
       failures += 1;
-      if (retryAfterMs > 0) restAskedAt = performance.now();
+      if (retryAfterMs > 0) restRequestedAt = performance.now();
       const opens = failures === FAILURES_TO_OPEN;
       if (failures >= FAILURES_TO_OPEN) onHeldBack();
       const restMs = Math.max(retryAfterMs, opens ? PROBE_EVERY_MS : 0);
@@ -63,19 +66,22 @@ function createBreaker(onHeldBack: () => void) {
   };
 }
 
-/** At most so many calls at once; others wait, grants first. Resolves to what passes the turn on. */
+/**
+ * Limits the concurrent token calls to `most`. Waiting exchanges of grants go before waiting refreshes. Resolves to a
+ * function that ends the caller's turn.
+ */
 function createTurns(most: number): (isGrant: boolean) => Promise<() => void> {
   const grants: (() => void)[] = [];
   const pairs: (() => void)[] = [];
   let free = most;
   const pass = (): void => {
-    const goOn = grants.shift() ?? pairs.shift();
-    if (goOn) goOn();
+    const next = grants.shift() ?? pairs.shift();
+    if (next) next();
     else free += 1;
   };
   return async (isGrant) => {
     if (free > 0) free -= 1;
-    else await new Promise<void>((goOn) => (isGrant ? grants : pairs).push(goOn));
+    else await new Promise<void>((resolve) => (isGrant ? grants : pairs).push(resolve));
     return pass;
   };
 }

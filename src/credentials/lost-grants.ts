@@ -18,49 +18,56 @@ import { named } from "./sealed.ts";
 import { stateAfter, type Verdict } from "./states.ts";
 import { whyLost } from "./verdict.ts";
 
-/** From the loss of a grant until the service asks the platform for another one. */
-const ASK_AFTER_SECONDS = 5;
-/** The same for one that took the place of an earlier one. */
-const ASK_AGAIN_AFTER_SECONDS = 3_600;
-/** An endpoint that refuses so many resources in a row as if it was closed is closed: one may be refused for itself. */
+/** The delay between the loss of a resource's first grant and the request for another one. */
+const REQUEST_AFTER_SECONDS = 5;
+/** The delay after the loss of a later grant of the resource. */
+const REQUEST_AGAIN_AFTER_SECONDS = 3_600;
+/**
+ * After so many refusals in a row that look like a closed endpoint, the endpoint counts as closed. A single refusal may
+ * concern only its resource.
+ */
 const CLOSED_AFTER = 3;
-/** One call in this time: each new grant is exchanged before the next is asked for. */
-const ASK_EVERY_SECONDS = 3;
+/** The time between two requests, in which a new grant is exchanged before the next is requested. */
+const REQUEST_EVERY_SECONDS = 3;
 
 /**
- * Ends a grant without tokens. What cannot be had again is an alarm at once; with `LEGACY_GRANTS=on` a first loss is one
- * only if the platform gives no other grant.
+ * Ends a grant that brought no tokens, with an alarm. With `LEGACY_GRANTS=on` the service first requests another grant
+ * after a first loss; the alarm is then raised only if the platform gives none.
  */
 export async function endGrant(ctx: Context, row: ClaimedCredential, verdict: Verdict): Promise<void> {
   const { pauses } = ctx.pace;
-  const mayAsk = ctx.config.legacyGrants && stateAfter(row.state, verdict.on!) === "grant_lost";
+  const isRequested = ctx.config.legacyGrants && stateAfter(row.state, verdict.on!) === "grant_lost";
   const isFirst = row.grantNumber <= 1;
-  const askInSeconds = (isFirst ? ASK_AFTER_SECONDS : ASK_AGAIN_AFTER_SECONDS) * pauses;
-  // False: the row has got another code at this moment.
-  if (!(await settle(ctx.db, row, mayAsk ? { ...verdict, againInSeconds: askInSeconds } : verdict))) return;
+  const requestInSeconds = (isFirst ? REQUEST_AFTER_SECONDS : REQUEST_AGAIN_AFTER_SECONDS) * pauses;
+  const end = isRequested ? { ...verdict, againInSeconds: requestInSeconds } : verdict;
+  // Not settled: the row has just received another code.
+  if (!(await settle(ctx.db, row, end))) return;
   const about = { ...named(row), reason: whyLost(row) };
-  if (mayAsk && isFirst) {
-    ctx.log.warn(about, "A grant ended without tokens; the service asks the platform for another one");
-    ctx.wake.recoverGrants(askInSeconds * 1_000);
-  } else ctx.log.error({ alarm: "grant_lost", ...about }, "A grant ended without tokens");
+  if (isRequested && isFirst) {
+    ctx.log.warn(about, "Grant ended without tokens; the service will request another one");
+    ctx.wake.recoverGrants(requestInSeconds * 1_000);
+  } else ctx.log.error({ alarm: "grant_lost", ...about }, "Grant ended without tokens");
   ctx.wake.failStranded();
 }
 
-/** Why the platform gives no grant. */
+/** Why the platform returned no grant. */
 export interface GrantRefused {
   id: string;
   message: string;
-  /** It is not about this resource: the endpoint is closed, or rejects our credentials. */
+  /** The refusal concerns all resources: the endpoint is closed or rejects the service's credentials. */
   isOfAll: boolean;
-  /** The platform is in trouble, or wants fewer calls. */
+  /** The platform fails or limits the rate, so a later request may succeed. */
   isPassing: boolean;
 }
 
-/** The platform's document names the cases without their statuses; its API has these for similar ones (assumed, section 2). */
+/**
+ * The meanings of refusals. The platform document names the cases without their statuses; the statuses are those of
+ * similar cases in its API (assumed, section 2).
+ */
 const EXCHANGED = {
   id: "already_exchanged",
   means:
-    "A grant was exchanged before, and its tokens cannot be had again: ask the platform's support, or the customer to install again.",
+    "The grant was exchanged before, and the platform does not issue its tokens twice: ask the platform's support, or ask the customer to install again.",
 };
 const REFUSALS: Readonly<Record<number, { id: string; means: string }>> = {
   401: {
@@ -77,11 +84,12 @@ const REFUSALS: Readonly<Record<number, { id: string; means: string }>> = {
 };
 
 /**
- * Asks the legacy oauth-grant endpoint for a resource's grant and stores it, due at once (platform document,
- * "Oauth-grant retrieval"). `unwanted`: the resource was deprovisioned meanwhile, or has got a grant or tokens. `isOpen`:
- * the endpoint gave a grant before, so that a 403 is of this resource alone. Rejects if the platform gave no answer.
+ * Requests a resource's grant from the legacy oauth-grant endpoint and stores it, due now (platform document, "Oauth-grant
+ * retrieval"). `isOpen`: the endpoint has returned a grant before, so a 403 concerns only this resource. Returns
+ * `unwanted` if the resource was deprovisioned during the call or has received a grant or tokens. Rejects if the platform
+ * did not answer.
  */
-export async function askForGrant(
+export async function requestGrant(
   { db, vault, config, platformCalls }: Context,
   uuid: string,
   isOpen: boolean,
@@ -108,40 +116,44 @@ export async function askForGrant(
 }
 
 /**
- * The job that asks for lost grants where `LEGACY_GRANTS=on`: one call at a time and few a minute, the longest lost
- * first. A refusal is final for its resource. A closed endpoint is final for all that are lost by then: an operator asks
- * again once it is open (`kit grants recover`).
+ * The job that requests lost grants with `LEGACY_GRANTS=on`: one call at a time, few in a minute, the longest lost grant
+ * first. A refusal is final for its resource. A closed endpoint is final for all grants that are lost by then; an operator
+ * requests them once the endpoint is open (`kit grants recover`).
  */
 export function createRecovery(ctx: Context): Omit<Job, "name"> {
   const { config, credentials, db, log, pace } = ctx;
-  const everySeconds = ASK_EVERY_SECONDS * pace.pauses;
-  let askedAtMs = -Infinity;
+  const everySeconds = REQUEST_EVERY_SECONDS * pace.pauses;
+  let requestedAtMs = -Infinity;
   let closedInRow = 0;
-  /** With another setting, another process or this one before its start may have left grants to ask for. */
+  /** Lost grants may still be due from a time or a process with `LEGACY_GRANTS=on`. */
   let mayBeLeft = !config.legacyGrants;
 
   function gaveUp(lost: readonly LostGrant[], error: Pick<GrantRefused, "id" | "message">): void {
     for (const { uuid, requestId, reason } of lost)
-      log.error({ alarm: "grant_lost", uuid, requestId, reason, error }, "A lost grant cannot be had again");
+      log.error({ alarm: "grant_lost", uuid, requestId, reason, error }, "A lost grant cannot be recovered");
     ctx.wake.failStranded();
   }
 
-  async function ask({ uuid, requestId, reason }: LostGrant): Promise<void> {
+  async function recover({ uuid, requestId, reason }: LostGrant): Promise<void> {
     const about = { uuid, requestId, reason };
-    const result = await askForGrant(ctx, uuid, false);
+    const result = await requestGrant(ctx, uuid, false);
     if (result === "unwanted") return;
     if (result === "stored") {
       closedInRow = 0;
-      log.info(about, "A lost grant was recovered: the platform gave another one, which is exchanged now");
+      log.info(about, "Lost grant recovered: the platform returned another one, which is exchanged now");
       return ctx.wake.exchangeGrants();
     }
     const { id, message, isOfAll, isPassing } = result;
     if (isPassing)
-      return log.warn({ ...about, error: { id, message } }, "A lost grant is asked for again in a minute");
+      return log.warn(
+        { ...about, error: { id, message } },
+        "Request for a lost grant failed; retrying in a minute",
+      );
     closedInRow = isOfAll ? closedInRow + 1 : 0;
     if (closedInRow < CLOSED_AFTER)
       return gaveUp(await stopRecovering(db, uuid, `${id}: ${message}`), { id, message });
-    const words = "The oauth-grant endpoint refuses every resource: see the alarms before this one.";
+    const words =
+      "The oauth-grant endpoint refuses every resource. The alarms grant_lost before this one name the reason.";
     gaveUp(await stopRecovering(db, null, `${id}: ${words}`), { id, message: words });
   }
 
@@ -149,14 +161,14 @@ export function createRecovery(ctx: Context): Omit<Job, "name"> {
     async run() {
       if (mayBeLeft) await stopRecovering(db, null);
       mayBeLeft = false;
-      if (!config.legacyGrants || performance.now() - askedAtMs < everySeconds * 1_000) return;
+      if (!config.legacyGrants || performance.now() - requestedAtMs < everySeconds * 1_000) return;
       const { isRejected, isPresumed } = await retryWhileUnreachable(credentials.secrets.current);
       if (isRejected && !isPresumed) return;
       const lost = await claimLost(db);
       if (!lost) return;
-      askedAtMs = performance.now();
-      await ask(lost).catch((error: unknown) =>
-        log.warn({ uuid: lost.uuid, error }, "A lost grant is asked for again in a minute"),
+      requestedAtMs = performance.now();
+      await recover(lost).catch((error: unknown) =>
+        log.warn({ uuid: lost.uuid, error }, "Request for a lost grant failed; retrying in a minute"),
       );
     },
     async nextInSeconds() {

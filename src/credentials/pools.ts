@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { createWorkerPool, type WorkerPool } from "../work/worker-pool.ts";
-import { holdsBack, type ClientSecret } from "./client-secret.ts";
+import { mustWait, type ClientSecret } from "./client-secret.ts";
 import { endGrant } from "./lost-grants.ts";
 import {
   claimGrants,
@@ -15,20 +15,25 @@ import { callTokens, type Admitted } from "./token-call.ts";
 import { judgeLostGrant, type CallResult } from "./verdict.ts";
 
 /**
- * While some rows are called for, the next are being claimed and the last ones stored. Not more: a row that waits in
- * line behind a call of 20 seconds must then have enough of its lease left.
+ * Claimed rows for each concurrent call, so that rows are claimed and results stored while calls run. Not more: a row that
+ * waits for a call of 20 seconds must have enough of its lease left.
  */
 const ROWS_PER_CALL = 2;
-/** At most so many rows are claimed to find one for a probe. */
-const FEW = 20;
+/** The most rows that are claimed in order to choose one for a probe of a rejected secret. */
+const PROBE_CANDIDATES = 20;
 
-/** Exchanges grants, or ends those whose time is over (platform document, "States and transitions"). */
+/** Exchanges due grants, and ends the grants that are past their deadline (platform document, "States and transitions"). */
 export const createExchanges = (ctx: Context) =>
   createPool(ctx, claimDueGrants, (jobs) => jobs.exchangeGrants(), ctx.credentials.lanes.count);
 
-/** Refreshes pairs, of resources and people, before they expire (platform document, "Access token expired …"). */
+/** Refreshes the token pairs of resources and people before they expire (platform document, "Access token expired …"). */
 export const createRefreshes = (ctx: Context) =>
-  createPool(ctx, claimDuePairs, (jobs) => jobs.refreshTokens(), () => ctx.config.tokenConcurrency);
+  createPool(
+    ctx,
+    claimDuePairs,
+    (jobs) => jobs.refreshTokens(),
+    () => ctx.config.tokenConcurrency,
+  );
 
 function createPool(
   ctx: Context,
@@ -40,7 +45,7 @@ function createPool(
     claim: (most) => claim(ctx, most),
     async handle(due, noNewCalls) {
       const { row } = due;
-      // A pair is refreshed long after the request that brought its grant.
+      // A refresh starts a new trace: it runs long after the request that brought the grant.
       const isGrant = row.state === "grant_pending";
       const work = ctx.trace.inSpan<unknown>(
         isGrant ? "exchange" : "refresh",
@@ -51,7 +56,10 @@ function createPool(
             : callTokens(ctx, due, noNewCalls),
       );
       await work.catch((error: unknown) =>
-        ctx.log.error({ ...named(row), error }, "Work on a credential failed; its lease ends by itself"),
+        ctx.log.error(
+          { ...named(row), error },
+          "Exchange or refresh failed and its outcome could not be stored; retrying when the lease has expired",
+        ),
       );
       wake(ctx.wake);
     },
@@ -60,14 +68,14 @@ function createPool(
 }
 
 /**
- * A grant has minutes, nearly every step hours: while more grants than these are exchanged, no step is begun. Not for
- * longer than this, as long as some are left: a grant itself waits for the step of an unanswered provision. Without it a
- * burst of provisions has its tokens at three fifths of the speed.
+ * While more grants than this are being exchanged, no step starts, because a grant has minutes and a step has hours. A
+ * burst of provisions gets its tokens at three fifths of the speed without this rule.
  */
 const FEW_GRANTS = 16;
+/** The longest time for which steps wait. Without a limit, grants could wait for ever for the step of their provision. */
 const GRANTS_FIRST_MS = 60_000;
 
-/** Says whether other work is to wait while grants are exchanged. */
+/** Returns a function that says whether steps must wait for the exchange of grants. */
 export function hasGrantsFirst(): (ctx: Pick<Context, "exchanges">) => boolean {
   let crowdedSinceMs: number | null = null;
   return ({ exchanges }) => {
@@ -79,30 +87,31 @@ export function hasGrantsFirst(): (ctx: Pick<Context, "exchanges">) => boolean {
   };
 }
 
-/** Under a rejected secret one grant a minute probes it; those whose time is over need no call, only an end. */
+/** Claims few grants while the secret is rejected: one grant a minute probes the secret, and expired grants are ended. */
 async function claimDueGrants(ctx: Context, most: number): Promise<Admitted[]> {
   await ctx.credentials.lanes.adapt();
   const secret = await ctx.credentials.secrets.current();
-  return admit(ctx, secret, await claimGrants(ctx.db, holdsBack(secret, true) ? Math.min(most, FEW) : most));
+  const isProbing = mustWait(secret, true);
+  return admit(ctx, secret, await claimGrants(ctx.db, isProbing ? Math.min(most, PROBE_CANDIDATES) : most));
 }
 
-/** A rejected secret holds back the pairs of resources, and not those of people, who have another client. */
+/** A rejected secret stops the refreshes of resources, but not those of people, who have another OAuth client. */
 async function claimDuePairs(ctx: Context, most: number): Promise<Admitted[]> {
   const { breaker, secrets, people } = ctx.credentials;
   const allowed = Math.min(most, breaker.allowance());
   if (allowed === 0) return [];
   const secret = await secrets.current();
   const peoples: Owner[] = people ? ["person"] : [];
-  if (!holdsBack(secret, false))
+  if (!mustWait(secret, false))
     return admit(ctx, secret, await claimRefreshes(ctx.db, allowed, ["resource", ...peoples]));
-  const probing = await claimRefreshes(ctx.db, Math.min(allowed, FEW), ["resource"]);
+  const probing = await claimRefreshes(ctx.db, Math.min(allowed, PROBE_CANDIDATES), ["resource"]);
   const others = people ? await claimRefreshes(ctx.db, allowed, peoples) : [];
   return admit(ctx, secret, [...probing, ...others]);
 }
 
 /**
- * Those of the claimed rows that may be called for. Of the resources' that a rejected secret holds back, the least tried
- * probes it, if that is due; the others are released.
+ * Returns the claimed rows whose call may be sent. If the secret of the resources is rejected and a probe is due, the row
+ * with the fewest attempts is the probe. The other rows of resources are released.
  */
 async function admit(
   ctx: Context,
@@ -110,7 +119,7 @@ async function admit(
   rows: readonly ClaimedCredential[],
 ): Promise<Admitted[]> {
   const isHeldBack = ({ owner, state, isOver }: ClaimedCredential) =>
-    owner === "resource" && !isOver && holdsBack(secret, state === "grant_pending");
+    owner === "resource" && !isOver && mustWait(secret, state === "grant_pending");
   const release = (some: readonly ClaimedCredential[]) =>
     Promise.all(some.map((row) => releaseCredential(ctx.db, row)));
   const heldBack = rows.filter(isHeldBack);
@@ -129,8 +138,9 @@ async function admit(
 }
 
 /**
- * Refreshes one pair now, due or not, once for all callers; with `generation`, only that one. `busy`: another
- * process is at it or has just done it, or there is none. The circuit breaker does not apply: a caller waits.
+ * Refreshes one pair now, due or not, once for all callers of this process. `generation`: only if the row still has this
+ * one. Returns `busy` if another process has the row, has just refreshed the pair, or there is no pair. The circuit
+ * breaker does not apply, because a caller waits.
  */
 export function refreshNow(ctx: Context, uuid: string, generation?: number): Promise<CallResult> {
   const { onUse } = ctx.credentials;
@@ -147,7 +157,7 @@ async function refreshOne(ctx: Context, uuid: string, generation?: number): Prom
   return only ? callTokens(ctx, only, null) : { done: "secret_rejected" };
 }
 
-/** Resolves when no refresh is under way, not even one whose caller may have stopped waiting. */
+/** Resolves when no refresh is running, including refreshes whose callers no longer wait. */
 export async function refreshesSettled(ctx: Pick<Context, "refreshes" | "credentials">): Promise<void> {
   const { onUse } = ctx.credentials;
   await ctx.refreshes.settled();

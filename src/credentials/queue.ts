@@ -16,20 +16,19 @@ import {
   type Verdict,
 } from "./states.ts";
 
-// The rows of `credentials` as a queue: claimed, marked, released, settled. A claim is one statement, so that there is no
-// moment between seeing a row and owning it. The answer to a provision
-// (resources/store.ts) makes its grant due. If a claim finds a grant with `sent_at` set, its previous holder sent the call
-// and died before it stored the outcome; for a pair, the claim itself sets it.
+// The rows of `credentials` as a queue: claim, mark, release, settle. The statement that stores the answer to a provision
+// (resources/store.ts) makes its grant due. A grant whose `sent_at` is set at a claim has an unknown outcome: the process
+// that sent its call died before it stored the outcome. For a token pair, the claim itself sets `sent_at`.
 
-/** How long a claim holds: twice the longest call (20 s), and 5 s more. */
+/** How long a lease lasts: twice the longest call (20 s), and 5 s more. */
 const LEASE_SECONDS = 45;
-/** A call may only be sent while this much of the lease is left: the longest call (20 s) and the time to store it. */
+/** How much of the lease must be left before a call: the longest call (20 s) and the time to store its outcome. */
 const NEEDED_LEASE_SECONDS = 24;
-/** How long a claimed row waits, before or after its call, for an unreachable database. */
+/** How long a claimed row waits for an unreachable database before or after its call. */
 export const AROUND_CALL = { upToMs: 15_000 };
-/** A claim this recent counts as the sent mark: even if the process froze meanwhile, it still holds the lease. */
+/** A refresh claimed this recently needs no mark of its own: the claim has set `sent_at`, and the lease is still long. */
 const FRESH_MS = 1_000;
-/** The most rows ever claimed at once. */
+/** The most rows that one statement claims. */
 const MOST_CLAIMED = 2_000;
 
 const COLUMNS = columnsOf<Typed<Credential, { owner: Owner; state: State }>>()(
@@ -48,11 +47,12 @@ const COLUMNS = columnsOf<Typed<Credential, { owner: Owner; state: State }>>()(
   "traceparent",
 );
 
-/** `generation`: how many token pairs were stored before. */
+/** A claimed row. `generation`: the number of token pairs stored so far. */
 export type ClaimedCredential = RowOf<typeof COLUMNS> &
   Tries & {
-    /** When the claim was sent (ms), by the clock that goes on while the process is frozen or the machine sleeps. */
+    /** When the claim was sent (ms since 1970). Not monotonic: `performance.now()` may stop while the machine sleeps. */
     claimedAtMs: number;
+    /** The row is a grant past its deadline. */
     isOver: boolean;
   };
 
@@ -61,7 +61,7 @@ const TAKE = `UPDATE credentials c SET ${take("c", LEASE_SECONDS)},
     rejected_at = CASE WHEN c.sent_at IS NULL OR c.state <> 'grant_pending' THEN c.rejected_at END,
     sent_at = CASE WHEN c.state <> 'grant_pending' THEN now() END`;
 
-/** By so much the first refusal of a code is dated back (see {@link settle}). */
+/** How far the first refusal of a code is dated back (see `settle_credential`). */
 const DATED_BACK = "interval '1 day'";
 
 type TakenRow = Omit<ClaimedCredential, "claimedAtMs"> & {
@@ -86,12 +86,12 @@ const firstCredentials = <Where extends string>(where: Where, order: string) =>
     atMost: MOST_CLAIMED,
   });
 
-// In the order of our own deadline: clocks differ, and the order in which they fell due is random after an outage, so a
-// minute's backlog would cost grants in their last minute.
+// Ordered by deadline, not by due time, which is random after an outage: a backlog of a minute would then lose grants in
+// their last minute. The deadline is this service's own, because the clocks of the platform and the database differ.
 const claimGrantsDue = statement<{ most: number }, TakenRow>("claim_grants").sql(
   `${TAKE} WHERE c.uuid = ANY(${firstCredentials("due.state = 'grant_pending'", "grant_deadline")}) ${TAKEN}`,
 );
-// One queue for the pairs of resources and of people; without the owners whose client secret is rejected.
+// The pairs of resources and of people are one queue. `owners` leaves out the owners whose client secret is rejected.
 const claimPairsDue = statement<{ most: number; owners: readonly Owner[] }, TakenRow>("claim_refreshes").sql(
   `${TAKE} WHERE c.uuid = ANY(${firstCredentials(
     `due.${HAS_PAIR} AND due.sealed_refresh_token IS NOT NULL AND due.owner = ANY(:owners::text[])`,
@@ -101,8 +101,8 @@ const claimPairsDue = statement<{ most: number; owners: readonly Owner[] }, Take
 const claimPair = statement<{ uuid: string; generation: number | null }, TakenRow>("claim_refresh").sql(
   `${TAKE} WHERE c.uuid = :uuid AND ${isFree("c")} AND c.sealed_refresh_token IS NOT NULL
      AND c.generation = coalesce(:generation, c.generation)
-     -- Without a generation the row may be quarantined: if its refresh token can be decrypted, fresh tokens replace
-     -- whatever cannot.
+     -- An operator's refresh names no generation and may claim a quarantined row: if its refresh token can be decrypted,
+     -- new tokens replace the values that cannot.
      AND (c.${HAS_PAIR} OR (c.state = 'quarantined' AND :generation::int IS NULL AND c.sealed_grant_code IS NULL)) ${TAKEN}`,
 );
 
@@ -113,17 +113,20 @@ async function claimed<Values extends object>(
 ): Promise<ClaimedCredential[]> {
   const claimedAtMs = Date.now();
   const rows = await db.query(claim, ...values);
-  // Not all claimed rows can be called for at once, and an UPDATE returns its rows in any order.
+  // Sorted, because some rows wait for their call and an UPDATE returns its rows in any order.
   return rows.sort((one, other) => one.rank - other.rank).map((row) => ({ ...row, claimedAtMs }));
 }
 
-/** Also those whose time is over. */
+/** Claims due grants, including those past their deadline. */
 export const claimGrants = (db: Queryable, most: number) => claimed(db, claimGrantsDue, { most });
 
 export const claimRefreshes = (db: Queryable, most: number, owners: readonly Owner[]) =>
   claimed(db, claimPairsDue, { most, owners });
 
-/** Claims one pair, due or not. None: it is held elsewhere, not there, or not of `generation` any more. */
+/**
+ * Claims one pair, due or not. Returns `undefined` if another process holds the row, there is no pair, or the row's
+ * generation is another one.
+ */
 export const claimRefresh = async (db: Queryable, uuid: string, generation: number | null = null) =>
   (await claimed(db, claimPair, { uuid, generation }))[0];
 
@@ -134,22 +137,22 @@ const NEXT = {
   pair: statement<Record<never, never>, NextDue>("next_refresh_due").sql(nextDue("credentials", HAS_PAIR)),
 };
 
-/** Seconds until the next grant, or the next token pair, falls due; null: none is waiting. */
+/** Seconds until the next grant or the next token pair falls due; `null` if none has a due time. */
 export const nextDueInSeconds = async (db: Queryable, what: keyof typeof NEXT) =>
   (await oneRow(db, NEXT[what]))?.seconds ?? null;
 
-/** The grants that wait for their tokens, as far as the number of calls at once depends on them. */
+/** The grants that wait for their tokens, from which the number of concurrent exchanges is computed. */
 export interface GrantsWaiting {
   /** At most {@link MOST_SEEN}. */
   waiting: number;
-  /** So many must be exchanged in a second, from now on, that each is exchanged before its deadline. */
+  /** How many grants must be exchanged in a second so that each is exchanged before its deadline. */
   perSecond: number;
 }
 
-/** The most urgent so many are looked at. */
+/** How many grants, the most urgent ones, are read. */
 const MOST_SEEN = 10_000;
 
-// The n-th by deadline is in time if n are exchanged until then; the most urgent may ask for less than those behind it.
+// The n-th grant by deadline is in time if n grants are exchanged until then. The maximum over all n is the required rate.
 const seeGrants = statement<Record<never, never>, GrantsWaiting>("see_grants_waiting").sql(
   `SELECT count(*)::int AS waiting, coalesce(max(place / seconds), 0)::float8 AS "perSecond" FROM (
      SELECT row_number() OVER (ORDER BY grant_deadline) AS place,
@@ -160,8 +163,8 @@ const seeGrants = statement<Record<never, never>, GrantsWaiting>("see_grants_wai
 
 export const grantsWaiting = async (db: Queryable) => (await oneRow(db, seeGrants))!;
 
-// The last gate before a call that must not go out twice: the lease is still ours, for long enough, and the database
-// takes what comes of it.
+// The last check before a call that must not be sent twice: this process still has the lease for long enough, and the
+// database accepts writes.
 const mark = statement<{ rows: readonly Lease[] }, Lease>("mark_sent", { uuid: "uuid", lease: "int" }).sql(
   `UPDATE credentials c SET sent_at = now()
    FROM :rows AS i
@@ -175,8 +178,9 @@ const markTogether = groupCommit<Queryable, Lease, boolean>({
 });
 
 /**
- * Marks that a row's call goes out now; false: nothing may be sent. A fresh claim is the mark of a refresh, which can
- * be repeated. A grant is good for one call: right before it, the database must show that it can store the outcome.
+ * Marks that a row's call is sent now. Returns `false` if the call must not be sent. A fresh claim suffices as the mark of
+ * a refresh, which can be repeated. A grant is good for one call only, so the mark is always written immediately before
+ * it, which proves that the database can store the outcome.
  */
 export async function markSent(db: Queryable, row: ClaimedCredential): Promise<boolean> {
   const isFresh = Math.abs(Date.now() - row.claimedAtMs) < FRESH_MS;
@@ -189,13 +193,13 @@ const release = statement<Lease & { isUnknown: boolean }>("release_credential").
    WHERE uuid = :uuid AND lease = :lease`,
 );
 
-/** Releases a row as it was: nothing was sent, or the outcome says nothing about the row. */
+/** Releases a row unchanged: no call was sent, or its outcome says nothing about the row. */
 export async function releaseCredential(db: Queryable, { uuid, lease }: Lease, isUnknown = false) {
   await retryWhileUnreachable(() => db.query(release, { uuid, lease, isUnknown }), AROUND_CALL);
 }
 
 type Settle = Lease & {
-  /** The state and the grant that were judged: a repetition after a lost acknowledgement is harmless. */
+  /** The state and the grant at the time of the call. The statement changes no row that has another one by now. */
   from: State;
   grantNumber: number | null;
   to: State;
@@ -205,7 +209,7 @@ type Settle = Lease & {
     isUnknown: boolean;
     isRefused: boolean;
   };
-// Every move but those that store tokens or bring another code; and, where the state stays, the next try.
+// Stores every state change except those by new tokens or another code. If the state stays, it stores the next attempt.
 const settleRow = statement<Settle, { uuid: string }>("settle_credential").sql(
   `WITH settled AS (
      UPDATE credentials SET state = :to::text, reason = CASE WHEN state = :to THEN reason ELSE :reason::text END,
@@ -213,15 +217,15 @@ const settleRow = statement<Settle, { uuid: string }>("settle_credential").sql(
          ELSE least(now() + make_interval(secs => :againInSeconds::float8), CASE WHEN state = :to THEN grant_deadline END) END,
        attempts = coalesce(:attempts::int, attempts), last_error = coalesce(:error, last_error),
        outcome_unknown = outcome_unknown OR :isUnknown,
-       -- A refusal before a call of unknown outcome does not say that this call spent the code, so it is forgotten, here and
-       -- by the claim. The first refusal of a code is dated a day back: it only marks the code as refused, and is no refusal
-       -- of the refresh token that the row may return to.
+       -- A refusal before a call of unknown outcome does not prove that this call used the code, so the refusal is cleared,
+       -- here and at the claim. The first refusal of a code is dated a day back: the date marks only the code as refused. A
+       -- row that returns to an older pair then does not count it as a refusal of today's refresh token.
        rejected_at = CASE WHEN :isUnknown AND state = 'grant_pending' THEN NULL
          WHEN NOT :isRefused THEN rejected_at
          WHEN state = 'grant_pending' THEN coalesce(rejected_at, now() - ${DATED_BACK})
          ELSE coalesce(rejected_at, now()) END,
        sealed_grant_code = CASE WHEN :to NOT IN ('grant_lost', 'needs_reauth') THEN sealed_grant_code END,
-       -- A lost grant keeps its deadline: tokens that arrive late are then still stored.
+       -- A lost grant keeps its deadline, which allows tokens that arrive late to be stored.
        grant_deadline = CASE WHEN :to <> 'needs_reauth' THEN grant_deadline END,
        sealed_access_token = CASE WHEN :to <> 'needs_sign_in' THEN sealed_access_token END,
        sealed_refresh_token = CASE WHEN :to <> 'needs_sign_in' THEN sealed_refresh_token END,
@@ -235,8 +239,8 @@ const settleRow = statement<Settle, { uuid: string }>("settle_credential").sql(
    SELECT uuid FROM settled`,
 );
 
-// For a try that found nothing after one whose acknowledgement was lost: the lease number is that of the row as it was
-// judged. A statement of its own, because the one above may have waited for that very commit.
+// Finds a row that an earlier attempt has settled whose acknowledgement was lost. A separate statement, because the snapshot
+// of settle_credential may be older than that commit.
 const findSettled = statement<Pick<Settle, "uuid" | "lease" | "to" | "grantNumber">, { uuid: string }>(
   "find_settled_credential",
 ).sql(
@@ -247,8 +251,8 @@ const findSettled = statement<Pick<Settle, "uuid" | "lease" | "to" | "grantNumbe
 export type Judged = Lease & { state: State; grantNumber?: number };
 
 /**
- * Stores what a verdict makes of a row, and gives its lease back. False: the row has changed since (another claim,
- * another code); of the verdict, only an unknown outcome is kept then, as the newer code may be the same one.
+ * Stores a verdict and releases the row. Returns `false` if the row was claimed again or has another code. Then only an
+ * unknown outcome is stored, since the newer code may be the same one.
  */
 export async function settle(
   db: Queryable,
@@ -269,8 +273,8 @@ export async function settle(
   return isSettled;
 }
 
-// When a key is back in the ring, what the row holds says which state it had. So many at a time that no time limit is
-// near: a process that lacked a key for a while may have quarantined many thousands.
+// Reopens rows whose key is in the ring again. The values in the row show its former state. At most 1000 rows at a time,
+// far from the statement's time limit: a process without a key may have quarantined many thousands.
 const reopen = statement<{ keyIds: readonly string[] }, { uuid: string; owner: Owner }>(
   "reopen_quarantined",
 ).sql(

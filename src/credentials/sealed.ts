@@ -8,8 +8,8 @@ import type { Owner, State } from "./states.ts";
 type Needs = { db: Queryable; vault: Vault; log: Log };
 
 /**
- * Null: it does not open, and the row was quarantined, unless it has changed since. None of the causes says that the
- * platform revoked anything, so nothing is erased.
+ * Decrypts a value of a credential. Returns `null` if the value cannot be decrypted; the row is then quarantined unless it
+ * has changed since. The values are kept: a failed decryption does not mean that the platform revoked them.
  */
 export async function openSealed(
   { db, vault, log }: Needs,
@@ -26,22 +26,22 @@ export async function openSealed(
     if (row.state !== "quarantined" && (await settle(db, row, verdict)))
       log.error(
         { alarm: "quarantined", ...named(row), error },
-        "A credential cannot be decrypted and is quarantined",
+        "Credential quarantined: it cannot be decrypted",
       );
     return null;
   }
 }
 
-/** Reopens some rows quarantined for a missing key that is in the ring now. Returns how many. */
+/** Reopens some of the rows that were quarantined for a missing key, if the key is in the ring now. Returns how many. */
 export async function reopenQuarantined({ db, vault, log }: Needs): Promise<number> {
   const rows = await reopenSome(db, vault.keyIds);
-  for (const row of rows) log.info(named(row), "A credential's key is back; it is in use again");
+  for (const row of rows) log.info(named(row), "Credential reopened: its key is in the ring again");
   return rows.length;
 }
 
 type Named = { uuid: string; owner: Owner; state?: State; requestId?: string | null };
 
-/** As the log names it. */
+/** The members of a log line that identify a credential. */
 export function named({ uuid, owner, state, requestId }: Named) {
   if (owner === "person") return { person: uuid };
   return state === "grant_pending" ? { uuid, requestId } : { uuid };

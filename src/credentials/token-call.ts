@@ -9,30 +9,30 @@ import { doubt } from "../ledgers/marks.ts";
 import type { Failure, IssuedTokens } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext } from "../vault/vault.ts";
-import { holdsBack, judgePersons, type ClientSecret, type JudgedAnswer } from "./client-secret.ts";
+import { mustWait, judgePersons, type ClientSecret, type JudgedAnswer } from "./client-secret.ts";
 import { endGrant } from "./lost-grants.ts";
 import { AROUND_CALL, markSent, releaseCredential, settle, type ClaimedCredential } from "./queue.ts";
 import { named, openSealed } from "./sealed.ts";
 import { storeTokens, type SealedTokens } from "./store.ts";
 import { judgeFailure, shareOfLife, type CallResult } from "./verdict.ts";
 
-/** A claimed row. */
+/** A claimed row whose call may be sent. */
 export interface Admitted {
   row: ClaimedCredential;
-  /** Null: of a person's pair, which is refreshed with that of `OAUTH_CLIENT_ID`. */
+  /** `null` for a person's pair, which is refreshed with the secret of `OAUTH_CLIENT_ID`. */
   secret: ClientSecret | null;
-  /** The one call a minute that finds out whether a rejected secret is accepted again. */
+  /** The call is the one in a minute that checks whether a rejected secret is accepted again. */
   isProbe: boolean;
 }
 
-/** How long tokens that cannot be stored are tried again; those of a grant cannot be had again. */
+/** How long the service retries to store issued tokens. The platform does not issue the tokens of a grant twice. */
 const KEEP_TOKENS_MS = 3_600_000;
-/** Before a look for steps that were put off while their tokens were being stored: one serves a burst. */
+/** The delay before missed steps are searched for, so that one search serves a burst of exchanges. */
 const AFTER_TOKENS_MS = 5_000;
 
 /**
- * One call to the token endpoint for a claimed row, and what becomes of the row. It waits for a turn until `noNewCalls`
- * is aborted; null: a caller waits for this one token, so it goes out at once.
+ * Calls the token endpoint for a claimed row and stores the outcome. The call waits for its turn unless `noNewCalls` is
+ * `null`, which means that a caller waits for this token. An abort of `noNewCalls` prevents a call that was not sent yet.
  */
 export async function callTokens(
   ctx: Context,
@@ -40,11 +40,11 @@ export async function callTokens(
   noNewCalls: AbortSignal | null,
 ): Promise<CallResult> {
   const { row } = admitted;
-  // The code or refresh token in the row has been answered: what is held is stored under this lease too.
+  // The code or refresh token in the row is used already, and this process holds the new tokens. They are stored under the
+  // new lease. The lease is not released, so that other processes do not send the used code or token.
   const held = ctx.credentials.held.get(row.uuid);
   if (held?.generation === row.generation) {
     held.lease = row.lease;
-    // The lease is kept, so that in most cases no other process sends the dead code or token either.
     return { done: "held" };
   }
   const work = () => callAndSettle(ctx, admitted, noNewCalls);
@@ -59,16 +59,16 @@ async function callAndSettle(
   const { row } = admitted;
   const sentMs = performance.now();
   const result = await call(ctx, admitted, noNewCalls);
-  if (row.state !== "grant_pending") heed(ctx, result, sentMs);
+  if (row.state !== "grant_pending") noteForBreaker(ctx, result, sentMs);
   if (result.done === "stored") noteStored(ctx, row, result.refreshInSeconds);
-  // A quarantined row stays so until tokens are stored, whatever the platform says of those it holds.
+  // A quarantined row stays quarantined until tokens are stored, so the answer about its old tokens is not judged.
   else if (row.state === "quarantined" || result.done === "not_sent" || result.done === "secret_rejected")
     await releaseCredential(ctx.db, row);
   else if (result.done === "failed") await settleFailure(ctx, row, result.failure);
   return result;
 }
 
-/** In the order that loses nothing: decrypt the row's secret, wait for a turn, mark, call, store. */
+/** Decrypts the row's code or token, waits for a turn, marks, calls, stores. In this order no tokens are lost. */
 async function call(ctx: Context, admitted: Admitted, noNewCalls: AbortSignal | null): Promise<CallResult> {
   const { row, secret } = admitted;
   const sent = await (row.state === "grant_pending"
@@ -79,19 +79,22 @@ async function call(ctx: Context, admitted: Admitted, noNewCalls: AbortSignal | 
   if (!answer) return { done: "not_sent" };
   if (answer === "client_rejected") return { done: "secret_rejected" };
   if (answer.outcome !== "issued") return { done: "failed", failure: answer };
-  // Nothing may come between the answer and its storing.
+  // Stored before anything else that may fail.
   const share = shareOfLife(row.uuid);
   const isStored = await storeIssued(ctx, admitted, sent, answer.tokens, share);
-  const notNoted = (error: unknown) =>
-    ctx.log.warn({ error }, "That our client secret is accepted is stored after the next call");
-  if (secret) await ctx.credentials.secrets.accepted(secret).catch(notNoted);
+  const logNotStored = (error: unknown) =>
+    ctx.log.warn(
+      { error },
+      "The platform accepted the client secret, but this could not be stored; the next accepted call stores it",
+    );
+  if (secret) await ctx.credentials.secrets.accepted(secret).catch(logNotStored);
   if (isStored) return { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * share };
-  // If the platform has killed the stored token by this late success, the first call that it refuses (401) replaces it.
-  ctx.log.warn(named(row), "Tokens arrived after their lease was lost, and were not stored");
+  // If this success has invalidated the stored token, the first call that gets a 401 refreshes it.
+  ctx.log.warn(named(row), "Tokens dropped: they arrived after another process had taken the row");
   return { done: "not_ours" };
 }
 
-/** Sends the call once it has its turn, and if secret and lease are still good; null: nothing was sent. */
+/** Sends the call when it has its turn. Returns `null`, without a call, if the secret or the lease is no longer valid. */
 async function send(
   { db, log, metrics, credentials: { endpoint, takeTurn, secrets, people } }: Context,
   { row, secret, isProbe }: Admitted,
@@ -102,14 +105,14 @@ async function send(
   const passTurn = noNewCalls ? await takeTurn(isGrant) : () => undefined;
   try {
     if (noNewCalls?.aborted) return null;
-    // The secret may have been rejected, or replaced, since the claim.
+    // The secret may have been rejected or replaced since the claim.
     const now = secret && (secrets.cached() ?? (await retryWhileUnreachable(secrets.current, AROUND_CALL)));
-    if (now && (now.version !== secret.version || (holdsBack(now, isGrant) && !isProbe))) return null;
+    if (now && (now.version !== secret.version || (mustWait(now, isGrant) && !isProbe))) return null;
     if (!(await markSent(db, row))) return null;
     const kind = isGrant ? ("exchange" as const) : ("refresh" as const);
     const answer = await endpoint[kind](credential, secret?.value ?? people!.secret);
     metrics[kind](answer.outcome);
-    // Before the turn is passed on: the next call in line must not send a rejected secret again.
+    // Judged before the turn ends: the next call must not send a rejected secret again.
     return secret ? await secrets.judge(row, secret, answer) : judgePersons(log, answer);
   } finally {
     passTurn();
@@ -149,18 +152,21 @@ async function storeIssued(
   held.set(uuid, sealed);
   return retryWhileUnreachable(() => storeHeld(db, sealed), {
     upToMs: KEEP_TOKENS_MS,
-    // Every error is tried again, as an operator may remove its cause, except a fault of the values themselves.
+    // Every error is retried, because an operator may remove its cause, except an error of the values themselves.
     isCurable(error) {
-      const needsSomebody = !isTransient(error) || isConnectionConfigError(error);
-      if (needsSomebody && !isLogged)
-        log.error({ ...named(row), error }, "Tokens cannot be stored; they are held and tried again");
-      isLogged ||= needsSomebody;
+      const needsOperator = !isTransient(error) || isConnectionConfigError(error);
+      if (needsOperator && !isLogged)
+        log.error(
+          { ...named(row), error },
+          `Issued tokens cannot be stored; they are held in memory and retried for ${KEEP_TOKENS_MS / 3_600_000} h`,
+        );
+      isLogged ||= needsOperator;
       return !isDataError(error);
     },
   }).finally(() => held.get(uuid) === sealed && held.delete(uuid));
 }
 
-/** Until they are stored or the lease is lost; this process may claim the row again in between. */
+/** Stores held tokens. If this process has claimed the row again during the statement, it retries with the new lease. */
 async function storeHeld(db: Context["db"], sealed: SealedTokens): Promise<boolean> {
   for (;;) {
     const { lease } = sealed;
@@ -169,8 +175,8 @@ async function storeHeld(db: Context["db"], sealed: SealedTokens): Promise<boole
   }
 }
 
-/** Tells the circuit breaker how a refresh ended. A refusal proves that the endpoint is up. */
-function heed({ credentials: { breaker } }: Context, result: CallResult, sentMs: number): void {
+/** Reports the end of a refresh to the circuit breaker. A refusal counts as success: it proves that the endpoint works. */
+function noteForBreaker({ credentials: { breaker } }: Context, result: CallResult, sentMs: number): void {
   if (result.done === "stored" || result.done === "not_ours") breaker.succeeded(sentMs);
   if (result.done !== "failed") return;
   const { outcome, retryAfterMs } = result.failure;
@@ -185,11 +191,14 @@ function noteStored(ctx: Context, row: ClaimedCredential, refreshInSeconds: numb
     ctx.wake.runVendorSteps();
     ctx.wake.findLateSteps(AFTER_TOKENS_MS);
   }
-  // Tokens live for hours. A sandbox may give them a life of seconds, which would end before the next sweep.
+  // The sweep is fast enough for tokens that live for hours, but not for a sandbox that issues tokens for seconds.
   if (refreshInSeconds < 60) ctx.wake.refreshTokens(refreshInSeconds * 1_000);
 }
 
-/** What needs a person is an alarm: a refresh called malformed, or refused for good. Other trouble passes. */
+/**
+ * Stores a failed call and logs it. A refresh that is refused for good, or for another reason than its token, needs an
+ * operator and raises an alarm. Other failures are retried.
+ */
 async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Failure): Promise<void> {
   const verdict = judgeFailure(row, failure, ctx.pace.pauses);
   if (verdict.on?.startsWith("spent")) return endGrant(ctx, row, verdict);
@@ -201,14 +210,17 @@ async function settleFailure(ctx: Context, row: ClaimedCredential, failure: Fail
   if (isNews && row.owner === "resource") await doubt(ctx, row.uuid);
   const about = { ...named(row), outcome, error };
   if (isSettled && verdict.on === "refused three times in a day")
-    ctx.log.error({ alarm: "needs_reauth", ...about }, "The platform refuses a refresh token for good");
+    ctx.log.error(
+      { alarm: "needs_reauth", ...about },
+      "The platform has refused a refresh token for a day; retrying once a day",
+    );
   else if (outcome === "bug" && !isGrant)
     ctx.log.error(
       { alarm: "refresh_misunderstood", ...about },
-      "The platform refuses a refresh for another reason than its token",
+      "The platform refuses a refresh for another reason than its token; still retrying",
     );
   else {
-    const what = isGrant ? "A grant is not exchanged yet" : "A token could not be refreshed";
+    const what = isGrant ? "Exchange of a grant failed; it will be retried" : "Refresh of a token failed";
     ctx.log.warn({ ...about, againInSeconds: verdict.againInSeconds }, what);
   }
 }

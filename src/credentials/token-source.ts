@@ -11,15 +11,15 @@ import { refreshNow } from "./pools.ts";
 type Pair = TokenRow & { token: Secret };
 
 const WITH_TOKENS: readonly string[] = ["active", "needs_reauth"];
-/** How often one resource's token is replaced within five minutes because the platform refused it. */
+/** How often the tokens of one resource are replaced within five minutes because the platform refused them. */
 const MOST_FORCED = 2;
 const FORCED_WITHIN_MS = 5 * 60_000;
-/** How long a caller waits for the process that is just refreshing the same token. */
+/** How long a caller waits for another process that refreshes the same token. */
 const PATIENCE_MS = 5_000;
-/** The longest token call (20 s) and 5 s for storing. */
+/** The longest token call (20 s) and 5 s to store its outcome. */
 const LONGEST_REPLACING_MS = 25_000;
 
-/** For calls to the platform. A dead token is refreshed on use, once, however many callers found it dead. */
+/** The tokens for calls to the platform. An invalid token is refreshed once, for all callers that found it invalid. */
 export const tokensOf = (ctx: Context, uuid: string): TokenSource => ({
   current: () => usable(ctx, uuid, null),
   renew: (rejected) => usable(ctx, uuid, rejected),
@@ -27,9 +27,8 @@ export const tokensOf = (ctx: Context, uuid: string): TokenSource => ({
 
 async function stored(ctx: Context, uuid: string): Promise<Pair> {
   const row = await readTokens(ctx.db, uuid);
-  if (!row) throw new NoToken("not_found", `There is no credential of ${uuid}.`, true);
-  // A credential that waits for another grant, because its refresh token was refused, may have an access token that
-  // still works.
+  if (!row) throw new NoToken("not_found", `There is no credential for ${uuid}.`, true);
+  // A credential whose refresh token was refused may wait for another grant while its access token still works.
   const mayWork = row.state === "grant_pending" ? !row.isExpired : WITH_TOKENS.includes(row.state);
   if (!row.sealedAccessToken || !mayWork) {
     const why = row.state === "quarantined" ? "cannot be decrypted and is quarantined" : `is ${row.state}`;
@@ -37,40 +36,47 @@ async function stored(ctx: Context, uuid: string): Promise<Pair> {
     throw new NoToken(row.state, message, row.state !== "grant_pending");
   }
   const token = await openSealed(ctx, row, "sealed_access_token", row.sealedAccessToken);
-  // Otherwise the row has changed: it is quarantined now, or holds another pair. Read it again.
+  // Without a token the row has changed: it is quarantined or has another pair. The second read reports which.
   return token ? { ...row, token } : stored(ctx, uuid);
 }
 
-/** A token that works. Whoever gets the row's lease first replaces a dead pair, for all callers and processes. */
+/** A valid token. The first caller that gets the row's lease replaces an invalid pair for all callers and processes. */
 async function usable(ctx: Context, uuid: string, rejected: Secret | null): Promise<Secret> {
   const until = performance.now() + PATIENCE_MS;
   const first = await stored(ctx, uuid);
   for (let pair = first; ; pair = await stored(ctx, uuid)) {
-    const isDead = pair.isExpired || pair.token.reveal() === rejected?.reveal();
-    // A refresh may bring the same token again. It is returned, for asking once more would bring nothing else; the
-    // caller sees whether it works.
-    if (!isDead || pair.generation > first.generation) return pair.token;
+    const isInvalid = pair.isExpired || pair.token.reveal() === rejected?.reveal();
+    // A refresh may return the same token, and a further refresh would too, so the caller gets it.
+    if (!isInvalid || pair.generation > first.generation) return pair.token;
     if (await replacePair(ctx, pair)) continue;
     if (performance.now() > until) throw stillBusy(uuid);
     await sleep(50);
   }
 }
 
-/** Replaces a pair. False: another process is replacing it, or nothing was sent. Throws what makes it impossible. */
+/**
+ * Replaces a pair. Returns `false` if another process is replacing the pair or no call was sent. Throws a `NoToken` if the
+ * pair cannot be replaced.
+ */
 async function replacePair(ctx: Context, pair: Pair): Promise<boolean> {
   const { uuid, state, canRefresh, generation, isExpired } = pair;
   const { onUse, forced } = ctx.credentials;
-  if (state === "grant_pending") throw noToken(state, uuid, "is dead, and its grant is not exchanged yet.");
-  if (!canRefresh) throw noToken("needs_reauth", uuid, "is dead and cannot be refreshed any more.", true);
-  // Prevents asking for new tokens without end when the platform refuses every token.
+  if (state === "grant_pending")
+    throw noToken(state, uuid, "is invalid, and the new grant is not exchanged yet.");
+  if (!canRefresh) throw noToken("needs_reauth", uuid, "is invalid and can no longer be refreshed.", true);
+  // Limits the refreshes while the platform refuses every token.
   const isForced = !isExpired && !onUse.has(uuid);
   const times = (forced.get(uuid) ?? []).filter((at) => at > performance.now() - FORCED_WITHIN_MS);
   if (isForced && times.length >= MOST_FORCED)
-    throw noToken("refused_again", uuid, "is refused even when fresh; not refreshed again for now.");
+    throw noToken(
+      "refused_again",
+      uuid,
+      "is refused although it is new; it is not refreshed for five minutes.",
+    );
   const result = await within(LONGEST_REPLACING_MS, refreshNow(ctx, uuid, generation), () => stillBusy(uuid));
   if (result.done === "busy" || result.done === "not_sent" || result.done === "held") return false;
-  const isOfSecret = "cannot be refreshed: the platform rejects our client secret.";
-  if (result.done === "secret_rejected") throw noToken("client_secret_rejected", uuid, isOfSecret);
+  const secretRejected = "cannot be refreshed: the platform rejects the client secret.";
+  if (result.done === "secret_rejected") throw noToken("client_secret_rejected", uuid, secretRejected);
   if (isForced) forced.set(uuid, [...times, performance.now()]);
   if (forced.size > 10_000) forced.delete(forced.keys().next().value!);
   if (result.done === "failed") {
@@ -83,4 +89,4 @@ async function replacePair(ctx: Context, pair: Pair): Promise<boolean> {
 const noToken = (id: string, uuid: string, why: string, isFinal = false) =>
   new NoToken(id, `The token of ${uuid} ${why}`, isFinal);
 const stillBusy = (uuid: string) =>
-  noToken("busy", uuid, "is being refreshed, or is about to be; try again.");
+  noToken("busy", uuid, "is being refreshed by another process; try again.");

@@ -3,42 +3,45 @@ import { nextTryInSeconds, type Backoff } from "../pace.ts";
 import type { Failure } from "../platform/oauth.ts";
 import type { Tries, Verdict } from "./states.ts";
 
-/** The platform may not have registered our answer yet. At most 15 tries fit into the five minutes. */
+/** The platform may not have registered the answer to the provision yet. At most 15 attempts fit into five minutes. */
 const GRANT_NOT_YET: Backoff = { seconds: [1.25, 2.5, 5, 10, 20, 33], spread: 0.1 };
-/** The token endpoint cannot be reached or fails, while a grant runs out. */
+/** The token endpoint is unreachable or fails, and the grant has only minutes. */
 const GRANT_UNREACHABLE: Backoff = { seconds: [1, 2, 4, 8, 10], spread: 0.25 };
-/** A refresh has hours, and the circuit breaker spares the endpoint: this sets how soon tokens recover. */
+/** A refresh has hours. The circuit breaker protects the endpoint, so short pauses serve a fast recovery. */
 const REFRESH_UNREACHABLE: Backoff = { seconds: [5, 15, 30, 45], spread: 0.25 };
-/** The platform refuses the refresh token, in a wave perhaps: after it, all are fresh within an hour. */
+/** The platform refuses the refresh token, perhaps by its own fault: all tokens are refreshed within an hour after that. */
 const REFRESH_REFUSED: Backoff = { seconds: [60, 300, 900, 1800, 3600], spread: 0.1 };
-/** The platform calls our request malformed: only a new release can fix that. */
-const OUR_FAULT: Backoff = { seconds: [600], spread: 0.25 };
+/** The platform refuses the request for another reason than its token, which lasts until an operator acts. */
+const REFRESH_MISUNDERSTOOD: Backoff = { seconds: [600], spread: 0.25 };
 
 /**
- * A grant that came this long ago is not refused for being early: the platform has registered our answer by now. After a
- * call of unknown outcome, two refusals, the second at this age or later, mean that the code is spent.
+ * At this age the platform has registered the answer to the provision, so it does not refuse the grant as too early. After
+ * a call of unknown outcome, two refusals, the second at this age or later, mean that the code was used.
  */
 const NOT_EARLY_SECONDS = 30;
-/** A longer `Retry-After` is cut to this: a grant has five minutes, and a customer depends on it. */
+/** The longest `Retry-After` that an exchange respects, because a grant has only five minutes. */
 const LONGEST_GRANT_REST_SECONDS = 60;
 const LEAST_REFUSALS = 3;
 const DAY_SECONDS = 24 * 3600;
 
 /** How a call to the token endpoint for one row ended. */
 export type CallResult =
-  /** The tokens are stored; their next refresh is due in this many seconds. */
+  /** The tokens are stored. Their next refresh is due in `refreshInSeconds`. */
   | { done: "stored"; refreshInSeconds: number }
   /**
-   * `not_ours`: tokens were issued but not stored, as the lease was lost. `held`: the row's newest tokens are in this
-   * process's memory, until the database takes them. `not_sent`: the row is released as it was. `busy`: it was not
-   * claimed.
+   * `not_ours`: tokens were issued but not stored, because the lease was lost. `held`: this process holds the row's newest
+   * tokens in memory until the database can store them. `not_sent`: no call was sent, the row is released unchanged.
+   * `busy`: the row could not be claimed.
    */
   | { done: "not_ours" | "quarantined" | "held" | "not_sent" | "secret_rejected" | "busy" }
   | { done: "failed"; failure: Failure };
 
 const REFUSED = "refresh_token_rejected";
 
-/** One wave of refusals ends no credential: it takes three refusals over a day. A person signs in again. */
+/**
+ * Decides what follows from a failed call. A resource's pair is given up only after three refusals over a day, so that a
+ * fault of the platform does not end it. A person's pair is given up at once, because the person can sign in again.
+ */
 export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verdict {
   const { outcome, error, retryAfterMs = 0 } = failure;
   const isRefused = outcome === "token_rejected";
@@ -54,16 +57,20 @@ export function judgeFailure(row: Tries, failure: Failure, pauses: number): Verd
   if (isRefused && isOver)
     return { ...verdict, on: "refused three times in a day", reason: REFUSED, againInSeconds: DAY_SECONDS };
   const wasRefused = isRefused || outcome === "unauthorized";
-  const backoff = wasRefused ? REFRESH_REFUSED : outcome === "bug" ? OUR_FAULT : REFRESH_UNREACHABLE;
-  // A failure that is not counted does not come more often for that.
+  const backoff = wasRefused
+    ? REFRESH_REFUSED
+    : outcome === "bug"
+      ? REFRESH_MISUNDERSTOOD
+      : REFRESH_UNREACHABLE;
+  // A failure that does not raise the number of attempts gets the longest pause.
   const tries = attempts > row.attempts || isRefused ? attempts : backoff.seconds.length;
   const pause = nextTryInSeconds(backoff, tries) * pauses;
   return { ...verdict, on: null, reason: null, againInSeconds: Math.max(pause, retryAfterMs / 1000) };
 }
 
 /**
- * But for a spent code nothing is final before the deadline: a refused code may only be early, and a call whose outcome is
- * unknown may still succeed if the platform replays its answer.
+ * Before its deadline a grant ends only if its code was used. A refused code may be too early, and after an unknown outcome
+ * the platform may send its answer again.
  */
 function judgeGrant(
   row: Tries,
@@ -82,7 +89,7 @@ function judgeGrant(
   return { ...failed, on: null, reason: null, againInSeconds };
 }
 
-/** Of a pair that the platform has refused, only refusals are counted. */
+/** The number of attempts after this call. Once a pair was refused, only refusals are counted. */
 function attemptsAfter({ state, attempts, rejectedForSeconds }: Tries, outcome: Failure["outcome"]): number {
   if (state === "grant_pending") return attempts + 1;
   if (rejectedForSeconds === null) return outcome === "token_rejected" ? 1 : attempts + 1;
@@ -93,17 +100,17 @@ function attemptsAfter({ state, attempts, rejectedForSeconds }: Tries, outcome: 
 export const whyLost = ({ outcomeUnknown, rejectedForSeconds }: Tries) =>
   outcomeUnknown ? "outcome_unknown" : rejectedForSeconds === null ? "expired" : "never_accepted";
 
-/** What becomes of a row whose grant is lost, at its deadline or because its code is spent. It may hold an older pair. */
+/** The verdict on a lost grant. `spent`: the code was used before the deadline. The row may return to an older pair. */
 export function judgeLostGrant(row: Tries, on: "deadline" | "spent" = "deadline"): Verdict {
   if (!row.sealedRefreshToken) return { on, reason: whyLost(row), againInSeconds: null };
   return { on: `${on}, with an older pair`, reason: REFUSED, isRefused: true, againInSeconds: DAY_SECONDS };
 }
 
 /**
- * When a token falls due, as a share of its life: 45 to 55 %, fixed by the uuid. So tokens that were issued together do
- * not fall due together, and half a life is left to outlast the platform's trouble.
+ * When a token falls due, as a share of its life: 45 to 55 %, derived from the uuid. Tokens that were issued together do
+ * not fall due together, and half of the life remains for retries.
  */
 export function shareOfLife(uuid: string): number {
-  // The uuid need not be random.
+  // Hashed, because a uuid need not be random.
   return 0.45 + 0.1 * (hash("sha1", uuid, "buffer").readUInt32BE() / 2 ** 32);
 }

@@ -3,17 +3,16 @@ import type pg from "pg";
 import { parse } from "pg-connection-string";
 import { Misconfigured } from "../errors.ts";
 
-/** What the driver, Prisma and our statements rely on, whatever the server or the role has set. */
+/** Settings that the driver, Prisma and the kit's statements rely on; they override those of the server and the role. */
 const RELIED_ON =
   "-c TimeZone=UTC -c DateStyle=ISO -c bytea_output=hex -c search_path=public -c default_transaction_isolation=read\\ committed";
 
 /**
- * How the driver connects to `url`, with options of the connection in front of the address's own: of two that set the
- * same, PostgreSQL takes the last.
+ * The driver's configuration for `url`. `options`: connection options that the address may override.
  *
- * `ca` is `DATABASE_CA`. Unset, the address alone decides about TLS, and certificates are verified against the system's
- * CAs, whatever the `sslmode`. Set, it replaces all that the address says about TLS except a client certificate; an
- * address that turns TLS off stays as it is.
+ * `ca` is `DATABASE_CA`. Without it the address alone decides about TLS, and certificates are verified against the
+ * system's CAs with every `sslmode`. With it, it replaces the TLS parameters of the address except a client certificate;
+ * an address that turns TLS off stays without TLS.
  *
  * @throws Misconfigured if the address or a file that it names cannot be read, or `ca` is neither PEM, nor a readable
  * file, nor `no-verify`
@@ -24,11 +23,12 @@ export function connectionTo(
   options = "",
   setting = "DATABASE_URL",
 ): pg.ClientConfig {
-  const config = parsed(ca ? withoutTls(url) : inTheDriversWords(url), setting);
+  const config = parsed(ca ? withoutTls(url) : withDriverTlsModes(url), setting);
+  // PostgreSQL takes the last of two options that set the same.
   config.options = [options, config.options, RELIED_ON].filter(Boolean).join(" ");
   if (!ca || config.ssl === false) return config;
   const own = typeof config.ssl === "object" ? config.ssl : {};
-  // The documented opt-out, for self-signed certificates: encrypted, but anyone may answer.
+  // `no-verify` is the documented opt-out for self-signed certificates: encrypted, but the server is not authenticated.
   const isVerified = ca !== "no-verify";
   return { ...config, ssl: { ...own, ...(isVerified && { ca: pem(ca) }), rejectUnauthorized: isVerified } };
 }
@@ -38,22 +38,22 @@ function parsed(url: string, setting: string): pg.ClientConfig {
     return parse(url) as unknown as pg.ClientConfig;
   } catch (cause) {
     throw new Misconfigured(
-      `${setting}, or a file that it names, cannot be read. In its user and password, what is not a letter or a digit must be percent-encoded: % as %25`,
+      `${setting}, or a file that it names, cannot be read. Percent-encode every character of its user and password that is not a letter or a digit: % as %25`,
       { cause },
     );
   }
 }
 
-/** What the address says about TLS would win over our own settings, and a file that it names need not be there. */
+/** Removes the TLS parameters that would override `DATABASE_CA`, or name a file that need not exist. */
 function withoutTls(url: string): string {
   return url.replace(/([?&])(sslmode=(?!disable(&|$))|sslrootcert=)[^&]*/g, "$1");
 }
 
-/** Says what libpq's words mean to the driver, which would fail at the one and warn of the others. */
-function inTheDriversWords(url: string): string {
-  const rootsOfTheSystem = url.replace(/([?&])sslrootcert=system(?=&|$)/, "$1sslmode=verify-full");
-  if (/[?&]uselibpqcompat=/.test(url)) return rootsOfTheSystem;
-  return rootsOfTheSystem.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
+/** Replaces libpq's TLS modes by the driver's. The driver fails at `sslrootcert=system` and warns of the other modes. */
+function withDriverTlsModes(url: string): string {
+  const withSystemRoots = url.replace(/([?&])sslrootcert=system(?=&|$)/, "$1sslmode=verify-full");
+  if (/[?&]uselibpqcompat=/.test(url)) return withSystemRoots;
+  return withSystemRoots.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
 }
 
 function pem(ca: string): string {

@@ -15,22 +15,22 @@ export type DatabaseSettings = {
   poolSize: number;
   /** PEM, path or `no-verify`. */
   ca?: string | undefined;
-  /** Called with errors of connecting, but not of a wait for one of our own connections, and of `query`. */
+  /** Called with errors of `query` and of connecting, except a wait for a busy pool. */
   onError?(error: unknown): void;
-  /** Called with the error of each statement, in transactions too, and of each of Prisma's operations. */
+  /** Called with the error of each statement, also in transactions, and of each Prisma operation. */
   onFailed?(error: unknown, failed: Failed): void;
 };
 
-/** `name`: of a statement, or as `LostSale.createMany` of what Prisma was to do. */
+/** `name`: the statement's name, or Prisma's operation, such as `LostSale.createMany`. */
 export type Failed = { name: string; isWrite: boolean };
 
-/** Claims, compare-and-sets and the request path go through `query`; what else an operator reads, through Prisma. */
+/** Claims, compare-and-sets and the request path use `query`; other reads for operators use Prisma. */
 export type Database = Queryable & {
-  /** Commits when `work` resolves, rolls back when it throws. Wait for nothing in it but the database. */
+  /** Commits when `work` resolves, rolls back when it throws. `work` must wait only for the database. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
-  /** As `transaction`, planned for its values like any other SQL; each statement may take five minutes. */
+  /** As `transaction`, but each statement is planned for its values and may take five minutes. */
   planned<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
-  /** As `query`, in such a transaction: for a read that goes through many rows. */
+  /** As `query`, in a `planned` transaction: for a statement that reads many rows. */
   readWhole: Queryable["query"];
   prisma(): Promise<PrismaClient>;
   /** The client of a vendor's own schema, on the same connections. */
@@ -39,22 +39,22 @@ export type Database = Queryable & {
   ping(): Promise<void>;
   /** How many connections this process has, and how many callers wait for one. */
   connections(): { inUse: number; idle: number; waiting: number };
-  /** Waits for what is under way, then closes every connection. Call it once, and last. */
+  /** Waits for running statements, then closes every connection. Call it once, as the last function. */
   close(): Promise<void>;
 };
 
 /**
- * Statements find their rows by key, so a generic plan, made once for each connection without the values, is right: it
- * saves PostgreSQL a quarter of what a provision costs it. But on a new service PostgreSQL would choose to scan the
- * tables, which are empty, and keep that plan while they grow; so scans, and joins that read a whole table, are off.
- * `planned` plans for its values, with all means. `random_page_cost`: its default of 4 stands for the seek of a disk.
- * `jit`: a scan that cannot be avoided counts as so dear then that PostgreSQL would compile the statement, for seconds.
+ * Planner settings for statements that find their rows by key. Their plan does not depend on the values, so a generic plan
+ * is made once for each connection, which saves a quarter of PostgreSQL's work for a provision. Scans and joins of whole
+ * tables are off, because PostgreSQL would choose them for the empty tables of a new service and keep the plan while the
+ * tables grow. `random_page_cost`: the default of 4 assumes disk seeks. `jit` is off, because an unavoidable scan then
+ * counts as so expensive that PostgreSQL would spend seconds to compile the statement. `planned` overrides these settings.
  */
 const BY_KEY =
   "-c jit=off -c plan_cache_mode=force_generic_plan -c random_page_cost=1.1 -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
 
 const LONGEST_PLANNED_MS = 300_000;
-/** For `retryWhileUnreachable` around `readWhole`, each try of which may last as long. */
+/** Options of `retryWhileUnreachable` around `readWhole`, each attempt of which may last this long. */
 export const READS_WHOLE = { upToMs: LONGEST_PLANNED_MS };
 const BEGIN_PLANNED = `BEGIN; SET LOCAL statement_timeout = ${LONGEST_PLANNED_MS};
 SET LOCAL plan_cache_mode = force_custom_plan;
@@ -62,7 +62,7 @@ SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_
 
 const PING = statement<object, { transaction_read_only: string }>("ping").sql("SHOW transaction_read_only");
 
-/** Connects at the first query, so this succeeds while the database is down. Throws what {@link connectionTo} does. */
+/** Opens a pool, which connects at the first query, not now. Throws as {@link connectionTo}. */
 export function openDatabase(settings: DatabaseSettings): Database {
   const { url, ca, poolSize, onError = () => {}, onFailed = () => {} } = settings;
   const pool = createPool({ ...connectionTo(url, ca, BY_KEY), max: poolSize });
@@ -114,7 +114,7 @@ export function openDatabase(settings: DatabaseSettings): Database {
 
 const WRITES = /\b(INSERT|UPDATE|DELETE)\b/;
 
-/** In ms. The server's limits (the last three) end what a lost client left. */
+/** Limits in ms. The last three are the server's; they also end the statements and transactions of a lost client. */
 const PATIENCE = {
   connectionTimeoutMillis: 2000,
   query_timeout: 3000,
@@ -123,7 +123,7 @@ const PATIENCE = {
   idle_in_transaction_session_timeout: 10_000,
 };
 
-/** `bigint` as a number, on our connections only: Prisma uses the driver's global parsers and reads it in its own way. */
+/** Parses `bigint` as a number, for this pool only: Prisma relies on the driver's global parsers. */
 const rowValues = new pg.TypeOverrides();
 rowValues.setTypeParser(pg.types.builtins.INT8, (value) => {
   const number = Number(value);
@@ -135,10 +135,10 @@ rowValues.setTypeParser(pg.types.builtins.INT8, (value) => {
 export function createPool(address: pg.PoolConfig): pg.Pool {
   const ours = { application_name: "addon-service", ...PATIENCE, keepAlive: true, types: rowValues };
   const pool = new pg.Pool({ ...ours, ...address });
-  // A connection that dies emits an error, which would end the process if nobody listened.
+  // A lost connection emits an error event, which ends the process if there is no listener.
   pool.on("error", ignore).on("connect", (client) => void client.on("error", ignore));
-  // Prisma may release a connection whose ROLLBACK was not answered. What the next caller wrote in that transaction would
-  // be lost without an error, so the connection is closed.
+  // Prisma may release a connection whose ROLLBACK was not answered. The next caller's writes in that transaction would be
+  // lost without an error, so the connection is closed.
   return pool.on("release", (_, client) => {
     if (["T", "E"].includes(client.getTransactionStatus() ?? "")) client.end().catch(ignore);
   });
@@ -146,7 +146,7 @@ export function createPool(address: pg.PoolConfig): pg.Pool {
 
 function ignore(): void {}
 
-/** A connection while somebody has it. */
+/** A connection that is lent to one caller. */
 interface Lent extends Queryable {
   isBroken: boolean;
   send(query: pg.QueryConfig): Promise<pg.QueryResult>;
@@ -154,7 +154,7 @@ interface Lent extends Queryable {
 
 type OnFailed = NonNullable<DatabaseSettings["onFailed"]>;
 
-/** If an error leaves the connection in doubt it is dropped afterwards. */
+/** Lends a connection to `work`. After an error that may have broken the connection, it is closed. */
 async function lend<T>(
   client: pg.PoolClient,
   work: (lent: Lent) => Promise<T>,
@@ -173,7 +173,7 @@ async function lend<T>(
         throw error;
       }
     },
-    // Parsing a named statement only once saves PostgreSQL a quarter of the work.
+    // Statements are named, so that PostgreSQL parses each once for a connection: a quarter less work.
     query: async (statement, ...values) => {
       const { name, text } = statement;
       return (await lent.send({ name, text, values: statement.bind(...values), ...limit })).rows as never;
@@ -186,7 +186,7 @@ async function lend<T>(
   }
 }
 
-/** One that was not run for its outdated plan is sent once more without its name, and is planned for that. */
+/** Runs one statement. If PostgreSQL refuses its outdated plan, the statement is sent again without its name. */
 async function queryAlone<Row, Values extends object>(
   lent: Lent,
   statement: Statement<Values, Row>,

@@ -1,41 +1,41 @@
-import { isDataError, isHeldUp } from "./retry.ts";
+import { isDataError, isConflict } from "./retry.ts";
 
 type Needs<Ctx, Row, Result> = {
-  /** Writes all rows with one statement; one result per row, in their order. Two rows may concern the same thing. */
+  /** Writes all rows with one statement. Returns one result for each row, in order. Two rows may have the same key. */
   write(ctx: Ctx, rows: Row[]): Promise<Result[]>;
-  /** Whether its caller was already answered or refused: the row is not sent then. */
+  /** Whether the row's caller was already answered or refused. The row is then not sent. */
   isTooLate?(row: Row): boolean;
 };
 
 type Waiting<Row, Result> = { row: Row; resolve(result: Result): void; reject(error: unknown): void };
 
-/** In one statement. */
+/** The most rows of one statement. */
 const MOST_ROWS = 200;
-/** This many rows are sent at once. If they waited for more, PostgreSQL and this process would wait in turns. */
+/** This many rows are sent without delay. A longer wait would leave PostgreSQL idle while rows gather. */
 const ENOUGH = 16;
-/** How long fewer rows wait while {@link MANY} are being written: for more of them, or for those to end. */
+/** While at least {@link MANY} rows are being written, fewer than {@link ENOUGH} rows wait this long for more rows. */
 const BEHIND_MS = 2;
 const MANY = 10;
-/** Statements in flight at once: PostgreSQL has work while one commits, another waits for a lock and a batch gathers. */
+/** The most concurrent statements. PostgreSQL has work while one commits, one waits for a lock and a batch gathers. */
 const MOST_FLUSHES = 3;
 
 /**
- * The rows that arrive within one turn of the event loop, or while many others are being written, are written by one
- * statement; each caller is answered once its own row is durable. Each context has a queue.
+ * Batches writes: one statement writes the rows that arrive within one turn of the event loop, or while many others are
+ * being written. Each caller gets its result once its row is committed. Each context has its own queue.
  *
- * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or for a lock or a conflict with
- * another transaction, each row is tried alone. Any other error rejects all callers of the batch.
+ * A row cannot fail other rows: if PostgreSQL refuses a batch for its data, or for a lock or a conflict with another
+ * transaction, each row is retried alone. Any other error rejects all callers of the batch.
  */
 export function groupCommit<Ctx extends object, Row, Result>(needs: Needs<Ctx, Row, Result>) {
   const queues = new WeakMap<Ctx, (row: Row) => Promise<Result>>();
   return (ctx: Ctx, row: Row): Promise<Result> => {
     let add = queues.get(ctx);
-    if (!add) queues.set(ctx, (add = aQueue(ctx, needs)));
+    if (!add) queues.set(ctx, (add = createQueue(ctx, needs)));
     return add(row);
   };
 }
 
-function aQueue<Ctx, Row, Result>(ctx: Ctx, { write, isTooLate }: Needs<Ctx, Row, Result>) {
+function createQueue<Ctx, Row, Result>(ctx: Ctx, { write, isTooLate }: Needs<Ctx, Row, Result>) {
   const queue: Waiting<Row, Result>[] = [];
   let flushes = 0;
   let underWay = 0;
@@ -65,7 +65,7 @@ function aQueue<Ctx, Row, Result>(ctx: Ctx, { write, isTooLate }: Needs<Ctx, Row
   }
 
   async function settle(rows: Waiting<Row, Result>[]): Promise<void> {
-    // Nobody waits for the others any more (see `retryWhileUnreachable`), so they are never settled.
+    // The other rows are too late: their callers no longer wait (see `retryWhileUnreachable`).
     const batch = rows.filter(({ row }) => !isTooLate?.(row));
     if (batch.length === 0) return;
     try {
@@ -77,7 +77,7 @@ function aQueue<Ctx, Row, Result>(ctx: Ctx, { write, isTooLate }: Needs<Ctx, Row
         throw new Error(`${results.length} results for ${batch.length} rows`);
       batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
     } catch (error) {
-      const isOfOne = isDataError(error) || isHeldUp(error);
+      const isOfOne = isDataError(error) || isConflict(error);
       if (batch.length === 1 || !isOfOne) return batch.forEach(({ reject }) => reject(error));
       for (const one of batch) await settle([one]);
     }
@@ -92,7 +92,7 @@ function aQueue<Ctx, Row, Result>(ctx: Ctx, { write, isTooLate }: Needs<Ctx, Row
 
 type Claim = { uuid: string; lease: number };
 
-/** For each row, in order, whether the database returned it: two rows of one batch may be of the same thing. */
+/** For each row, in order, whether the database returned its uuid with its lease: two rows may have the same uuid. */
 export function areAmong(rows: readonly Claim[], returned: readonly Claim[]): boolean[] {
   const claims = new Set(returned.map(({ uuid, lease }) => `${uuid} ${lease}`));
   return rows.map(({ uuid, lease }) => claims.has(`${uuid} ${lease}`));

@@ -26,7 +26,7 @@ import {
   seriesIn,
   type Migration,
 } from "./migrations.ts";
-import { isHeldUp } from "./retry.ts";
+import { isConflict } from "./retry.ts";
 import { indexOf, isConcurrent, type SqlStatement } from "./sql-statements.ts";
 import { anyRow, oneRow, statement } from "./statement.ts";
 
@@ -34,21 +34,21 @@ interface Wishes extends Address {
   /** Other folders with migrations. */
   folder?: string;
   yours?: string;
-  /** Called with a sentence when other sessions keep it waiting, and about migrations that are not as they were. */
+  /** Called with a sentence about a wait for other sessions, and about edited or missing migrations. */
   say?(sentence: string): void;
   patience?: Partial<Patience>;
 }
 
-/** The names of the migrations that were applied now, of those edited since they were, and of those that this build lacks. */
+/** Names of migrations: `applied` by this call; `edited` since they were applied; `missing` from this build. */
 export type Migrated = Record<"applied" | "edited" | "missing", string[]>;
 
 /**
- * Brings the schema up to date, and keeps the table of migrations as `prisma migrate` does. Of two processes that do so at
- * once, each migration is applied by one, while the other waits. Needs a role with DDL rights, and sessions of its own.
+ * Applies the pending migrations and records them in the same table as `prisma migrate`. If two processes run it at once,
+ * one applies a migration while the other waits. It needs a role with DDL rights, and sessions that no pooler shares.
  *
- * @throws KitError `migration_refused` before anything is applied; `migration_failed`: the next run begins it again;
- * `migration_locked`: it waited for another process too long; Misconfigured if the address is at fault; the driver's own
- * errors if nothing answers there
+ * @throws KitError `migration_refused` before any migration is applied; `migration_failed`, after which the next run
+ * begins the migration again; `migration_locked` after a long wait for another process; Misconfigured if the address is
+ * wrong; the driver's errors if the database is unreachable
  */
 export async function migrate(wishes: Wishes): Promise<Migrated> {
   const { folder, yours, say } = wishes;
@@ -64,8 +64,8 @@ export async function migrate(wishes: Wishes): Promise<Migrated> {
 }
 
 /**
- * In a session of its own for each try, so that it finds the same settings whatever ran before; tried again while other
- * sessions hold locks on its tables. Returns whether this process has applied it.
+ * Applies one migration, and retries while other sessions hold locks on its tables. Each attempt has a new session, so
+ * that settings of an earlier script have no effect. Returns whether this process has applied the migration.
  */
 async function apply(migration: Migration, address: Address, waiting: Waiting): Promise<boolean> {
   const { say, patience } = waiting;
@@ -80,18 +80,19 @@ async function apply(migration: Migration, address: Address, waiting: Waiting): 
         }),
       );
     } catch (error) {
-      if (!isHeldUp(causeOf(error)) || performance.now() > until) throw failure(migration, error);
-      if (tries === 1) say?.(`${shown}: another session locks its tables. Retrying until they are free.`);
+      if (!isConflict(causeOf(error)) || performance.now() > until) throw failure(migration, error);
+      if (tries === 1)
+        say?.(`${shown}: another session holds locks on its tables. Retrying until they are free.`);
       await sleep(patience.stepsBackMs);
     }
   }
 }
 
 const WHICH_TRANSACTION = "SELECT pg_current_xact_id()::text AS id";
-/** A script may have become another role, which has no right to the table of migrations. */
-const AS_OURSELVES = "RESET SESSION AUTHORIZATION; RESET ROLE";
+/** A script may have changed the role to one without rights on the table of migrations. */
+const AS_SESSION_ROLE = "RESET SESSION AUTHORIZATION; RESET ROLE";
 
-/** The transaction that does the work also records it: all of it stays, or nothing. */
+/** Applies and records a migration in one transaction. */
 async function inTransaction(
   client: pg.Client,
   migration: Migration,
@@ -103,27 +104,28 @@ async function inTransaction(
   const { id } = (await client.query<{ id: string }>(WHICH_TRANSACTION)).rows[0]!;
   for (const each of statements) {
     await run(client, each);
-    // What is refused when it is read cannot come here; if it did, what follows must not be recorded.
+    // `readMigration` refuses scripts that end the transaction; this check is for those that it did not recognize.
     if (client.getTransactionStatus() !== "T") throw new StatementFailed(each, ENDED);
   }
-  await client.query(AS_OURSELVES);
+  await client.query(AS_SESSION_ROLE);
   const isRecorded = await anyRow(queryableOf(client), recordIn(of), { checksum, name, transaction: id });
   if (!isRecorded) throw ENDED;
   await client.query("COMMIT");
   return true;
 }
 
-const ENDED = new Error("it has ended the transaction in which it ran, and may be half done");
+const ENDED = new Error("it ended the transaction in which it ran, so it may be applied in part");
 
-/** Looked up under the lock: another process may have applied it meanwhile. Makes the table if there is none. */
+/** Checked under the lock, because another process may have applied the migration during the wait. Creates the table. */
 async function isApplied(client: pg.Client, { of, name }: Migration): Promise<boolean> {
   await client.query(createTable(of));
   return (await finishedIn(queryableOf(client), of)).some((each) => each.name === name);
 }
 
 /**
- * Statement by statement, each of which PostgreSQL commits by itself. The next run after one that failed, or whose process
- * died, begins with the first again, and counts as done what PostgreSQL then says is there, or gone, already.
+ * Applies a migration statement by statement; PostgreSQL commits each. After a run that failed, or whose process died, the
+ * next run begins with the first statement. A statement counts as done if PostgreSQL reports that its object exists already
+ * or is gone already.
  */
 async function outsideTransaction(
   client: pg.Client,
@@ -132,7 +134,7 @@ async function outsideTransaction(
 ): Promise<boolean> {
   const { of, name, checksum, statements } = migration;
   if (await isApplied(client, migration)) return false;
-  // What is done CONCURRENTLY lets the others through while it waits.
+  // A statement with CONCURRENTLY does not block other sessions while it waits for a lock, so it may wait for long.
   await client.query(`SET lock_timeout = ${statements.some(isConcurrent) ? inAllMs : lockMs}`);
   const db = queryableOf(client);
   const { id, ...before } = (await oneRow(db, beginTry(of), { checksum, name }))!;
@@ -142,35 +144,35 @@ async function outsideTransaction(
     } catch (error) {
       const cause = causeOf(error);
       if ((before.isCutOff || done < before.done) && isDoneAlready(cause, each)) continue;
-      // Otherwise the connection is lost, and what became of the statement is unknown.
+      // Another severity means a lost connection: the outcome of the statement is unknown, so no failure is recorded.
       if (cause.severity === "ERROR" && !before.isCutOff) {
-        await client.query(AS_OURSELVES);
+        await client.query(AS_SESSION_ROLE);
         await db.query(failTry(of), { id, done, logs: messageOf(cause) });
       }
       throw error;
     }
   }
-  await client.query(AS_OURSELVES);
+  await client.query(AS_SESSION_ROLE);
   await db.query(finishTry(of), { id, done: statements.length });
   return true;
 }
 
 /**
- * What CREATE INDEX CONCURRENTLY and REINDEX CONCURRENTLY leave when they are cut off: no query uses it, each write
- * pays for it, and IF NOT EXISTS takes it for an index. `on`: the table, or one of its indexes. `index`: its name; null:
- * as REINDEX names it.
+ * The invalid indexes that an interrupted CREATE INDEX CONCURRENTLY or REINDEX CONCURRENTLY has left. Queries do not use
+ * them, writes maintain them, and IF NOT EXISTS takes them for the wanted index. `on`: the table or one of its indexes.
+ * `index`: the name of the index; `null` for the names that REINDEX makes.
  */
 const UNFINISHED_INDEXES = statement<{ on: string; index: string | null }, { index: string }>(
   "unfinished_indexes",
 ).sql(
   `SELECT indexrelid::regclass::text AS index FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-   -- The index of a partitioned table is no such one: it waits for those of its partitions.
+   -- The index of a partitioned table is left out: it is invalid until the indexes of all partitions exist.
    WHERE NOT indisvalid AND relkind = 'i'
      AND indrelid = COALESCE((SELECT i.indrelid FROM pg_index i WHERE i.indexrelid = to_regclass(:on)), to_regclass(:on))
      AND CASE WHEN :index::text IS NULL THEN relname ~ '_cc(new|old)[0-9]*$' ELSE relname = :index::name END`,
 );
 
-/** Runs a statement, after what an earlier try of it left was removed. */
+/** Drops the invalid indexes that an earlier attempt of the statement has left, then runs the statement. */
 async function run(client: pg.Client, sql: SqlStatement): Promise<void> {
   try {
     const index = indexOf(sql);
@@ -192,7 +194,7 @@ class StatementFailed extends Error {
   }
 }
 
-/** PostgreSQL's own error, or the driver's, which has none of these members. */
+/** The error of PostgreSQL, or of the driver, which has none of these members. */
 const causeOf = (error: unknown) =>
   (error instanceof StatementFailed ? error.cause : error) as Partial<pg.DatabaseError>;
 

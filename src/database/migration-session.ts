@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { KitError, Misconfigured } from "../errors.ts";
-import { connectionTo, refused, throwInWords } from "./database.ts";
+import { connectionTo, refused, throwAsMisconfigured } from "./database.ts";
 import type { Series } from "./migrations.ts";
 import { oneRow, statement, type Queryable } from "./statement.ts";
 
-// A migration has a session of the database to itself: what connects it, whether a pooler gives it to others too, and the
-// lock that lets one process migrate at a time.
+// The database session of a migration: its connection, the check that no pooler shares the session, and the lock that lets
+// one process migrate at a time.
 
 export interface Address {
   url: string;
@@ -17,24 +17,24 @@ export interface Address {
 }
 
 export interface Waiting {
-  /** Called with a sentence when other sessions keep it waiting. */
+  /** Called with a sentence about a wait for another session. */
   say?: ((sentence: string) => void) | undefined;
   patience: Patience;
 }
 
 export interface Patience {
-  /** How long it waits for another process that migrates, and how often it looks. */
+  /** How long a migration waits for another process that migrates, and how often it checks. */
   waitMs: number;
   pollMs: number;
   /**
-   * Everybody waits behind a migration that waits for a table. Behind a backup that would stop the whole service, so it
-   * waits for `lockMs` (longer than `deadlock_timeout`, after which PostgreSQL ends its own vacuum for the migration),
-   * lets the others through, and tries again, until `inAllMs` are over.
+   * All other sessions queue behind a migration that waits for the lock of a table; during a backup this would stop the
+   * service. So a migration waits only `lockMs`, pauses for `stepsBackMs` and retries, until `inAllMs` are over. `lockMs`
+   * is longer than `deadlock_timeout`, after which PostgreSQL cancels an autovacuum in favour of the migration.
    */
   lockMs: number;
   stepsBackMs: number;
   inAllMs: number;
-  /** How long a second session may take to come and to notify, and the first to hear that. */
+  /** How long the check for a shared session waits for its notification. */
   noticeMs: number;
 }
 
@@ -52,13 +52,13 @@ async function connect({ url, ca, setting }: Address, more: pg.ClientConfig = {}
     ...connectionTo(url, ca, "", setting),
     application_name: "addon-migrate",
     connectionTimeoutMillis: 10_000,
-    // A connection that a router has dropped is noticed within half a minute.
+    // Detects within half a minute a connection that a router has dropped.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     ...more,
   });
   client.on("error", () => undefined);
-  await client.connect().catch((error: unknown) => throwInWords(refused(error), setting));
+  await client.connect().catch((error: unknown) => throwAsMisconfigured(refused(error), setting));
   return client;
 }
 
@@ -67,9 +67,9 @@ export const queryableOf = (client: pg.Client): Queryable => ({
 });
 
 /**
- * Lifts the limits that the role has: a migration may take as long as it takes. The server notices within half a minute
- * that the network was cut, and ends the session, whose lock others wait for. The rest is what scripts rely on; a pooler
- * may have left it out.
+ * Lifts the role's time limits, because a migration may take long. The TCP settings make the server end the session, and
+ * so release its lock, within half a minute after the network was cut. Scripts rely on the last settings, which a pooler
+ * may not pass on from the connection's options.
  */
 const SETTINGS = statement<{ searchPath: string }>("migration_settings").sql(
   `SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES
@@ -79,10 +79,10 @@ const SETTINGS = statement<{ searchPath: string }>("migration_settings").sql(
      ('standard_conforming_strings', 'on'), ('default_transaction_isolation', 'read committed'), ('search_path', :searchPath)
    ) AS ours (name, value) USING (name)`,
 );
-/** Ends a statement whose process was killed: without it, it would be done in vain. Not every system can. */
-const ENDS_WITH_US = "SET client_connection_check_interval = '5s'";
+/** Makes the server end the running statement of a killed process. Not every operating system supports it. */
+const END_WITH_CLIENT = "SET client_connection_check_interval = '5s'";
 
-/** Runs `work` in a new session, which no other script has changed. Names are looked for, and made, in the series' schema. */
+/** Runs `work` in a new session. Unqualified names are found and created in the schema of the series. */
 export async function withSession<T>(
   address: Address,
   { schema }: Pick<Series, "schema">,
@@ -92,7 +92,7 @@ export async function withSession<T>(
   try {
     const searchPath = schema === "public" ? schema : `${schema}, public`;
     await queryableOf(client).query(SETTINGS, { searchPath });
-    await client.query(ENDS_WITH_US).catch(() => undefined);
+    await client.query(END_WITH_CLIENT).catch(() => undefined);
     return await work(client);
   } finally {
     await client.end().catch(() => undefined);
@@ -109,9 +109,9 @@ const NOTIFY = statement<{ channel: string }, Backend>("notify").sql(
 );
 
 /**
- * Throws Misconfigured if a pooler lets clients take turns on a session. The sure sign of a session of one's own is that
- * it hears, while it is idle, what another one notifies. Where no second session is to be had, as of a pooler that is
- * full, the first counts as its own if it stays the same.
+ * Throws Misconfigured if a pooler shares the session with other clients. An unshared session receives, while idle, the
+ * notification of a second session. If a second session cannot be opened, as with a full pooler, the session counts as
+ * unshared if its backend process stays the same.
  */
 export async function expectOwnSession(address: Address, { noticeMs }: Patience): Promise<void> {
   const client = await connect(address);
@@ -123,7 +123,7 @@ export async function expectOwnSession(address: Address, { noticeMs }: Patience)
   }
   const { setting = "DATABASE_URL" } = address;
   throw new Misconfigured(
-    `${setting} leads to a connection pooler that lets its clients take turns on a session (transaction or statement pooling), and a migration needs a session of its own. Set MIGRATION_DATABASE_URL to the address of the database itself: docs/scale.md, "Connection poolers".`,
+    `${setting} leads to a connection pooler that shares sessions between clients (transaction or statement pooling), but a migration needs its own session. Set MIGRATION_DATABASE_URL to the address of the database itself: docs/scale.md, "Connection poolers".`,
   );
 }
 
@@ -136,11 +136,11 @@ async function isShared(client: pg.Client, address: Address, noticeMs: number): 
   const notifier = await notify(address, channel, noticeMs).catch(() => null);
   if (notifier === pid) return true;
   if (notifier !== null) await sleep(noticeMs, undefined, { signal: heard.signal }).catch(() => undefined);
-  // What there is to hear comes before the answer to the next statement at the latest.
+  // A pending notification arrives at the latest before the answer to this statement.
   return pid !== (await pidOf(client)) || (notifier !== null && !heard.signal.aborted);
 }
 
-/** Notifies from another session, and returns its process. */
+/** Sends a notification from another session. Returns the backend process of that session. */
 async function notify(address: Address, channel: string, withinMs: number): Promise<number> {
   const client = await connect(address, { query_timeout: withinMs });
   try {
@@ -152,13 +152,13 @@ async function notify(address: Address, channel: string, withinMs: number): Prom
 
 const pidOf = async (client: pg.Client) => (await oneRow(queryableOf(client), WHICH))!.pid;
 
-/** That of `prisma migrate`, so that it and we wait for each other. */
+/** The advisory lock of `prisma migrate`, so that both wait for each other. */
 const LOCK = 72707369;
 
 /**
- * The lock is one of a transaction that begins with it, so that it stays nowhere; for what runs outside of one, it is the
- * session's, which PostgreSQL ends after the statement of a process that was killed. Never a statement that waits for it:
- * an index that another session makes CONCURRENTLY would wait for that.
+ * A migration in a transaction takes the lock of that transaction, which cannot be left behind. A migration outside a
+ * transaction takes a lock of the session, which PostgreSQL ends when a killed process's statement ends. The lock is polled,
+ * because a CREATE INDEX CONCURRENTLY of another session would wait for the end of a statement that waits for the lock.
  */
 const TAKE = {
   transaction: `SELECT pg_try_advisory_xact_lock(${LOCK}) AS has`,
@@ -184,7 +184,7 @@ export async function whileAlone<T>(
     if (!holder) continue;
     if (performance.now() > until) throw stillLocked(holder, atMost);
     if (!isSaid)
-      say?.(`${capital(holder.words)} has the lock of migrations. Waiting ${atMost} for it at most.`);
+      say?.(`${capital(holder.words)} has the lock of migrations. Waiting for it for at most ${atMost}.`);
     isSaid = true;
   }
   try {
@@ -201,7 +201,7 @@ async function take(client: pg.Client, way: Way): Promise<boolean> {
   return isTaken;
 }
 
-/** Before the session ends: that takes PostgreSQL a moment, in which the next one would find the lock taken. */
+/** Releases the lock. PostgreSQL ends a closed session with a delay, in which the lock would still be taken. */
 async function leave(client: pg.Client, way: Way): Promise<void> {
   if (way === "transaction" && client.getTransactionStatus() === "I") return;
   const text = way === "transaction" ? "ROLLBACK" : `SELECT pg_advisory_unlock(${LOCK})`;
@@ -219,7 +219,7 @@ const HOLDER = `SELECT pid, application_name AS application, usename AS role, ho
   WHERE locktype = 'advisory' AND granted AND (classid, objid, objsubid) = (0, ${LOCK}, 1)
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1`;
 
-/** Who has the lock; null if it has just been released. */
+/** The session that has the lock; `null` if it was just released. */
 async function holderOf(client: pg.Client): Promise<Holder | null> {
   const [row] = (await client.query<HolderRow>(HOLDER)).rows;
   if (!row) return null;
@@ -227,7 +227,7 @@ async function holderOf(client: pg.Client): Promise<Holder | null> {
   if (pid === null) return { pid, words: "a prepared transaction (see pg_prepared_xacts)" };
   const seen = state
     ? `from ${address ?? "its own machine"}, connected since ${time(connectedAt)}, ${state} since ${time(stateAt)}`
-    : "this role may not see its address and state: grant it pg_read_all_stats";
+    : "address and state not visible to this role: grant it pg_read_all_stats";
   const name = application || "without application_name";
   return { pid, words: `process ${pid} of the database (${name}, role ${role}, ${seen})` };
 }
@@ -250,6 +250,6 @@ function stillLocked({ pid, words }: Holder, waited: string): KitError {
   const end = pid === null ? "ROLLBACK PREPARED" : `SELECT pg_terminate_backend(${pid})`;
   return new KitError(
     "migration_locked",
-    `Waited ${waited} for the lock of migrations, which is held by ${words}. If that is at work, wait for its end (kit migrate --wait MINUTES waits longer). Otherwise end it, by ${end}, and run this again: an idle one may be a pooler's session in which an older release of the kit left the lock.`,
+    `Waited ${waited} for the lock of migrations, which is held by ${words}. If that process is working, wait for its end (kit migrate --wait MINUTES waits longer). Otherwise end it with ${end} and run this again. An idle process may be a pooler's session in which an older release of the kit left the lock.`,
   );
 }

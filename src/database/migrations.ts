@@ -4,7 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
-import { throwInWords } from "./database.ts";
+import { throwAsMisconfigured } from "./database.ts";
 import {
   controlsTransaction,
   makesNamelessIndex,
@@ -13,9 +13,9 @@ import {
 } from "./sql-statements.ts";
 import { oneRow, statement, type Queryable } from "./statement.ts";
 
-// The folders of migrations, and the tables that say which of them a database has had, as `prisma migrate` keeps them.
+// The folders of migrations, and the tables that record the applied ones, in the format of `prisma migrate`.
 
-/** Migrations that follow each other by name, and the schema that has their table. */
+/** The migrations of one folder, ordered by name, and the schema of the table that records them. */
 export interface Series {
   whose: "the kit" | "your service";
   folder: string;
@@ -24,9 +24,9 @@ export interface Series {
 
 export interface Migration {
   of: Series;
-  /** The name of its folder. */
+  /** The name of the migration's folder. */
   name: string;
-  /** The same for people: those of your service begin with `yours/`. */
+  /** The name in messages: those of your service begin with `yours/`. */
   shown: string;
   file: string;
   checksum: string;
@@ -34,7 +34,7 @@ export interface Migration {
   statements: SqlStatement[];
 }
 
-/** The kit's, the same from `src/` and from `dist/`, and those of your service, if it has any; a build copies these. */
+/** The folders of the kit and of your service. The relative paths are the same from `src/` and `dist/`. */
 const [KIT, YOURS] = ["../../prisma/migrations", "../your-service/migrations"].map((folder) =>
   fileURLToPath(new URL(folder, import.meta.url)),
 ) as [string, string];
@@ -46,7 +46,7 @@ export const seriesIn = (kit = KIT, yours = YOURS): Series[] => [
 const tableOf = ({ schema }: Series) => `${schema}._prisma_migrations`;
 const shown = ({ schema }: Series, name: string) => (schema === "yours" ? `yours/${name}` : name);
 
-/** The table as Prisma makes it. Not CREATE SCHEMA IF NOT EXISTS: that asks for the right even where it is there. */
+/** Creates the table as Prisma does. CREATE SCHEMA IF NOT EXISTS would need the right even if the schema exists. */
 export const createTable = (of: Series) => `
 DO $$ BEGIN IF to_regnamespace('${of.schema}') IS NULL THEN CREATE SCHEMA ${of.schema}; END IF; END $$;
 CREATE TABLE IF NOT EXISTS ${tableOf(of)} (
@@ -64,7 +64,7 @@ const finishedOf = (of: Series) =>
     `SELECT migration_name AS name, checksum FROM ${tableOf(of)} WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
   );
 
-/** Records a migration with the transaction that did its work; returns no row if that is no longer the same one. */
+/** Records a migration. Returns no row if the current transaction is not the one that ran the migration. */
 export const recordIn = (of: Series) =>
   statement<Finished & { transaction: string }, Finished>("record_migration").sql(
     `INSERT INTO ${tableOf(of)} (id, checksum, migration_name, finished_at, applied_steps_count)
@@ -74,17 +74,17 @@ export const recordIn = (of: Series) =>
 
 export interface Try {
   id: string;
-  /** How many statements the try before had done. */
+  /** How many statements the previous attempt had applied. */
   done: number;
-  /** The try before was cut off, so that it is unknown how many. */
+  /** The previous attempt was interrupted, so the number of applied statements is unknown. */
   isCutOff: boolean;
 }
 
-/** Begins a try of a migration that runs outside a transaction. */
+/** Records the begin of an attempt to apply a migration outside a transaction. */
 export const beginTry = (of: Series) =>
   statement<Finished, Try>("begin_migration").sql(
     `WITH before AS (
-       -- A try of another text says nothing.
+       -- An attempt with another text of the migration does not count.
        SELECT id, applied_steps_count AS done, logs IS NULL AS is_cut_off, checksum = :checksum AS is_same
        FROM ${tableOf(of)} WHERE migration_name = :name AND finished_at IS NULL AND rolled_back_at IS NULL
        ORDER BY started_at DESC LIMIT 1
@@ -98,7 +98,7 @@ export const beginTry = (of: Series) =>
 
 type Done = Pick<Try, "id" | "done">;
 
-/** How many of its statements were applied before one failed, with PostgreSQL's answer. */
+/** Records how many statements were applied before one failed, and PostgreSQL's error. */
 export const failTry = (of: Series) =>
   statement<Done & { logs: string }>("fail_migration").sql(
     `UPDATE ${tableOf(of)} SET applied_steps_count = :done, logs = :logs WHERE id = :id`,
@@ -110,7 +110,7 @@ export const finishTry = (of: Series) =>
 
 const NO_SUCH_TABLE = "42P01";
 
-/** Those that the database has had: none where there is no table of them. */
+/** The applied migrations of a series; none if the table does not exist. */
 export async function finishedIn(database: Queryable, of: Series): Promise<Finished[]> {
   return database.query(finishedOf(of)).catch((error: unknown) => {
     if ((error as { code?: unknown }).code === NO_SUCH_TABLE) return [];
@@ -118,7 +118,10 @@ export async function finishedIn(database: Queryable, of: Series): Promise<Finis
   });
 }
 
-/** The same for a series that this build has none of: most databases have no table of it, and a role need not see it. */
+/**
+ * The applied migrations of a series without files in this build. Most databases have no table for it, and the role may
+ * lack the right to read it, so errors count as none.
+ */
 async function finishedElsewhere(database: Queryable, of: Series): Promise<Finished[]> {
   const table = statement<object, { name: string | null }>("migrations_elsewhere").sql(
     `SELECT to_regclass('${tableOf(of)}')::text AS name`,
@@ -127,7 +130,7 @@ async function finishedElsewhere(database: Queryable, of: Series): Promise<Finis
   return found?.name ? finishedIn(database, of) : [];
 }
 
-/** The names of the migrations that this build has. Your service need not have a folder of them. */
+/** The names of the migrations in this build. The folder of your service may be absent. */
 async function namesIn({ folder, schema }: Series): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
     if (schema === "yours" && (error as { code?: unknown }).code === "ENOENT") return [];
@@ -144,7 +147,7 @@ const withoutMark = (text: string) => text.replace(/^\ufeff/, "");
 const OUTSIDE = /^-- *not in a transaction\s*?(\r?\n|$)/i;
 export const MARK_OUTSIDE = "-- not in a transaction";
 
-/** Throws `migration_refused`, with the file and the line, if it cannot be applied as it is. */
+/** Reads a migration. Throws `migration_refused`, with the file and the line, if it cannot be applied. */
 export async function readMigration(of: Series, name: string): Promise<Migration> {
   const file = path.relative("", fileOf(of, name));
   const refuse = (words: string, cause?: unknown): never => {
@@ -155,7 +158,7 @@ export async function readMigration(of: Series, name: string): Promise<Migration
   const bytes = await readFile(fileOf(of, name)).catch((error: unknown) =>
     refuse(`${file} cannot be read: ${messageOf(error)}`, error),
   );
-  // UTF-16 without a mark has a NUL in each letter.
+  // Text in UTF-16 without a byte order mark is valid UTF-8 with NUL characters.
   if (!isUtf8(bytes) || bytes.includes(0))
     refuse(`${file} is not in UTF-8 (it may be in UTF-16): save it as UTF-8.`);
   const text = withoutMark(bytes.toString());
@@ -168,7 +171,9 @@ export async function readMigration(of: Series, name: string): Promise<Migration
   const isInTransaction = !OUTSIDE.test(text);
   const nameless = statements.find(makesNamelessIndex);
   if (!isInTransaction && nameless)
-    refuse(`${placeIn(file, nameless)}. Give the index a name: one that is cut off is found by it.`);
+    refuse(
+      `${placeIn(file, nameless)}. Give the index a name, by which an interrupted attempt can be cleaned up.`,
+    );
   return {
     of,
     name,
@@ -182,7 +187,7 @@ export async function readMigration(of: Series, name: string): Promise<Migration
 
 const MOST_LETTERS = 100;
 
-/** Where a statement stands, how it begins, and the place in it that PostgreSQL names, by its characters. */
+/** Describes a statement: file, line, its beginning, and the line of `position`, a character offset from PostgreSQL. */
 export function placeIn(file: string, { text, line }: SqlStatement, position?: string): string {
   const words = text.replaceAll(/\s+/g, " ");
   const begin = words.length > MOST_LETTERS ? `${words.slice(0, MOST_LETTERS).toWellFormed()}…` : words;
@@ -190,19 +195,19 @@ export function placeIn(file: string, { text, line }: SqlStatement, position?: s
     .slice(0, Number(position) - 1)
     .join("")
     .split("\n");
-  const at = position && before.length > 1 ? ` (the fault is in line ${line + before.length - 1})` : "";
+  const at = position && before.length > 1 ? ` (the error is in line ${line + before.length - 1})` : "";
   return `${file}, line ${line}: ${begin}${at}`;
 }
 
-/** What this build and a database have of migrations, by the names for people. */
+/** The differences between the migrations of this build and of a database. */
 export interface Comparison {
-  /** Those that the database lacks, in their order. */
+  /** The migrations that the database lacks, in order. */
   pending: { of: Series; name: string }[];
-  /** Applied; but their files say something else now. */
+  /** Applied migrations whose files have changed since. */
   edited: string[];
-  /** Applied; but this build does not have them. */
+  /** Applied migrations that this build does not have. */
   missing: string[];
-  /** Pending; but one that comes after them is applied. */
+  /** Pending migrations before an applied one in the order of names. */
   late: string[];
 }
 
@@ -222,7 +227,7 @@ export async function compareMigrations(
         .filter((name) => names.includes(name))
         .sort()
         .at(-1) ?? "";
-    // Those of a release of the kit may lie between any others.
+    // Only your service's series: a release of the kit may add migrations with earlier names.
     if (of.schema === "yours")
       found.late.push(...pending.filter((name) => name < last).map((name) => shown(of, name)));
     for (const { name, checksum } of finished) {
@@ -236,7 +241,7 @@ export async function compareMigrations(
 const lackedOf = (names: readonly string[], finished: readonly Finished[]) =>
   names.filter((name) => !finished.some((each) => each.name === name));
 
-/** Git may change the ends of lines. */
+/** Compares with all variants of line ends and byte order marks, because Git may change line ends. */
 async function isUnchanged(of: Series, name: string, checksum: string): Promise<boolean> {
   const asIs = await readFile(fileOf(of, name), "utf8").catch(() => "");
   const text = withoutMark(asIs);
@@ -246,7 +251,7 @@ async function isUnchanged(of: Series, name: string, checksum: string): Promise<
 
 export const HOW_TO_MIGRATE = "Run: npm run --silent kit -- migrate";
 
-/** The sentence that names them. */
+/** The sentence that names the pending migrations. */
 export function lacks(pending: Comparison["pending"]): string {
   const groups = seriesIn().flatMap(({ whose, schema }) => {
     const names = pending.filter(({ of }) => of.schema === schema).map(({ of, name }) => shown(of, name));
@@ -262,23 +267,23 @@ function someOf(names: readonly string[]): string {
   return [...names.slice(0, MOST_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(", ");
 }
 
-/** What `kit migrate` and `kit doctor` say of migrations that are not as they were. */
+/** The remarks of `kit migrate` and `kit doctor` about edited, missing and late migrations. */
 export function remarksOn({ edited, missing, late }: Comparison): string[] {
   const remarks: [names: string[], what: string, then: string][] = [
     [
       edited,
       "Edited after they were applied",
-      "The database has what they said before: restore the files, and put changes into new migrations.",
+      "The database has the earlier text: restore the files, and put changes into new migrations.",
     ],
     [
       missing,
-      "Applied to this database, and not in this build",
+      "Applied to this database, but not in this build",
       "A later build applied them, or their folders were deleted.",
     ],
     [
       late,
-      "Applied now, after migrations that come after them by name",
-      "A new database gets them in another order.",
+      "Applied now, after migrations with later names",
+      "A new database gets them in the order of their names.",
     ],
   ];
   return remarks.flatMap(([names, what, then]) =>
@@ -286,13 +291,13 @@ export function remarksOn({ edited, missing, late }: Comparison): string[] {
   );
 }
 
-/** Throws Misconfigured, with their names, if the database lacks migrations that this version of the code needs. */
+/** Throws Misconfigured, with the names, if the database lacks migrations of this build. */
 export async function checkMigrations(database: Queryable): Promise<void> {
   const all = seriesIn().map(async (of) => {
     const names = await namesIn(of);
     const finished = names.length > 0 ? await finishedIn(database, of) : [];
     return lackedOf(names, finished).map((name) => ({ of, name }));
   });
-  const pending = (await Promise.all(all).catch(throwInWords)).flat();
+  const pending = (await Promise.all(all).catch(throwAsMisconfigured)).flat();
   if (pending.length > 0) throw new Misconfigured(`${lacks(pending)} ${HOW_TO_MIGRATE}`);
 }

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { PrismaClient } from "./client/client.ts";
 
-/** What Prisma generates from a schema. */
+/** The module that Prisma generates from a schema. */
 export interface Generated<Client> {
   PrismaClient: new (options: never) => Client;
 }
@@ -9,7 +9,7 @@ export interface Closable {
   $disconnect(): Promise<void>;
 }
 
-/** One call of a client. */
+/** One call of a Prisma client. */
 interface Operation {
   model?: string;
   operation: string;
@@ -19,7 +19,7 @@ interface Operation {
 
 const WRITES = /^(create|update|upsert|delete)/;
 
-/** Prisma's clients on connections of `pool`. A client's code is loaded when it is first used: it takes a quarter of a start. */
+/** Prisma clients on the connections of `pool`. A client's code is loaded at its first use, because loading is slow. */
 export function prismaOn(
   pool: pg.Pool,
   onFailed: (error: unknown, failed: { name: string; isWrite: boolean }) => void,
@@ -51,7 +51,7 @@ export function prismaOn(
 
   return {
     ofKit: (): Promise<PrismaClient> => clientOf(() => import("./client/client.ts"), "public"),
-    /** The client of a vendor's own schema, whose tables stand in `yours`. */
+    /** The client of a vendor's own schema, whose tables are in the PostgreSQL schema `yours`. */
     ofYours: <Client extends Closable>(load: () => Promise<Generated<Client>>): Promise<Client> =>
       clientOf(load, "yours"),
     async close(): Promise<void> {

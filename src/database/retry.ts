@@ -2,29 +2,29 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { chainOf, KitError, messageOf, Misconfigured } from "../errors.ts";
 import { within } from "../within.ts";
 
-// Which errors of the driver, of Node and of Prisma another try may cure, the one place that tries again, and what watches
-// an outage. The states are PostgreSQL's SQLSTATEs: https://www.postgresql.org/docs/current/errcodes-appendix.html
+// Classifies the errors of the driver, Node and Prisma, retries database work, and watches outages. The states are
+// PostgreSQL's SQLSTATEs: https://www.postgresql.org/docs/current/errcodes-appendix.html
 
-/** Connection (08), resources (53), cancelled (57014), shut down (57P…), too long (25P…), read-only. */
+/** Connection (08), resources (53), cancelled (57014), shut down (57P…), idle for too long (25P…), read-only (25006). */
 const PASSING_STATES = /^(08|53|57014|57P0[1235]|25006|25P0[34])/;
 const PASSING_CODES =
   /^(ECONN(REFUSED|RESET|ABORTED)|E[MN]FILE|EADDRNOTAVAIL|EBUSY|ETIMEDOUT|EPIPE|EPROTO|ENOENT|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN)|P10(01|02|08|17)|P20(24|28|37))$/;
 const PASSING_MESSAGES =
   /Connection (terminated|ended)|Query read timeout|timeout exceeded|not queryable|has closed the connection/;
-/** Another transaction stood in the way: a conflict, a deadlock, a lock that it held for longer than we wait. */
-const HELD_UP_STATES = /^(40001|40P01|55P03)/;
-/** Of the passing ones, those that may stay: no room on the disk or in memory, a limit of the server, too long. */
+/** A conflict with another transaction: serialization, deadlock, lock timeout. */
+const CONFLICT_STATES = /^(40001|40P01|55P03)/;
+/** Passing states that may last until an operator acts: disk or memory full, a limit of the server, a slow statement. */
 const LASTING_STATES = /^(53[124]|57014)/;
-/** A value that does not fit (22), breaks a constraint (23), or is more than PostgreSQL can hold in one place (54). */
+/** A value that does not fit (22), violates a constraint (23), or exceeds a limit of PostgreSQL (54). */
 const DATA_STATES = /^(22|23|54)/;
-/** A right is missing, or a pooler shares sessions: a named statement exists already, or no longer. */
+/** A right is missing (42501), or a pooler shares sessions: a named statement exists (42P05) or is unknown (26000). */
 const OPERATORS_STATES = /^(42501|42P05|26000)/;
-/** PgBouncer refuses what each of our connections begins with, unless it is told to ignore it. */
+/** PgBouncer refuses the connection options unless `ignore_startup_parameters` lists them. */
 const POOLER_MESSAGE = /unsupported startup parameter/;
 
 const refusals = new WeakSet<object>();
 
-/** Notes that this error kept us from connecting, so that no statement was run. */
+/** Notes that connecting failed with this error, so that no statement was run. */
 export function refused(error: unknown): unknown {
   refusals.add(Object(error) as object);
   return error;
@@ -32,77 +32,77 @@ export function refused(error: unknown): unknown {
 const wasRefused = (error: unknown) => refusals.has(Object(error) as object);
 
 /**
- * Is another try soon worth it? In a running service always if no statement was run: the database accepted us before,
- * and an operator may be changing the password or restoring a backup. Start-up checks {@link isConnectionConfigError}
- * first.
+ * Whether a retry may succeed soon. In a running service every failed connection counts: the database accepted
+ * connections before, and an operator may be changing the password or restoring a backup. Start-up checks
+ * {@link isConnectionConfigError} first.
  */
 export function isTransient(error: unknown): boolean {
-  return wasRefused(error) || passes(error);
+  return wasRefused(error) || isPassing(error);
 }
 
-function passes(error: unknown): boolean {
+function isPassing(error: unknown): boolean {
   const { state, code, message } = clues(error);
-  if (isHeldUp(error)) return true;
+  if (isConflict(error)) return true;
   if (state) return PASSING_STATES.test(state) || isPlanOutdated(error);
   return PASSING_CODES.test(code) || PASSING_MESSAGES.test(message);
 }
 
 /**
- * Has the table of a named statement changed, as by a migration, so that its plan returns other columns? The statement
- * was not run. The connection is closed, and with it the plan.
+ * Whether the plan of a named statement returns other columns since a migration changed its table. The statement was not
+ * run. The plan ends when the connection is closed.
  */
 export const isPlanOutdated = (error: unknown) => clues(error).routine === "RevalidateCachedQuery";
 
 /**
- * Is it over by itself at a later try, or does the alarm of an outage report it? Not what lasts until an operator ends
- * it: a full disk, too little memory, a statement that takes too long.
+ * Whether the error ends without an operator, or the outage alarm reports it. Returns `false` for a full disk, too little
+ * memory and a slow statement.
  */
 export function endsByItself(error: unknown): boolean {
   const isLasting = (each: Error) => !wasRefused(each) && LASTING_STATES.test(clues(each).state);
   return isDatabaseUnreachable(error) && !chainOf(error).some(isLasting);
 }
 
-/** Must an operator change something first: the address, a name, a password, a right, TLS, a pooler? */
+/** Whether an operator must change the address, a name, a password, a right, TLS or a pooler first. */
 export function isConnectionConfigError(error: unknown): boolean {
   const { state, message } = clues(error);
   if (OPERATORS_STATES.test(state) || POOLER_MESSAGE.test(message)) return true;
-  return wasRefused(error) && !passes(error);
+  return wasRefused(error) && !isPassing(error);
 }
 
-/** As {@link Misconfigured} if the database's address, or what its role may do, is at fault. */
-export function throwInWords(error: unknown, setting = "DATABASE_URL"): never {
+/** Throws the error, as {@link Misconfigured} if an operator must change the address or the rights of the role. */
+export function throwAsMisconfigured(error: unknown, setting = "DATABASE_URL"): never {
   if (error instanceof KitError || !isConnectionConfigError(error)) throw error;
-  const words = `${setting}: the database says: ${messageOf(error)}`;
+  const words = `${setting}: the database answers: ${messageOf(error)}`;
   const where = `TLS: sslmode in ${setting}, and DATABASE_CA. A pooler: docs/scale.md, "Connection poolers".`;
   throw new Misconfigured(`${words}. ${where}`, { cause: error });
 }
 
-/** Did another transaction stand in the way? Other rows of the same statement may be free. */
-export function isHeldUp(error: unknown): boolean {
+/** Whether another transaction was in the way. Other rows of the same statement may be free. */
+export function isConflict(error: unknown): boolean {
   const { state, code } = clues(error);
-  return HELD_UP_STATES.test(state) || code === "P2034";
+  return CONFLICT_STATES.test(state) || code === "P2034";
 }
 
-/** Whether it says nothing of the database: a locked row, or a slow statement. */
-export const mayConcernOne = (error: unknown) => isHeldUp(error) || clues(error).state === "57014";
+/** Whether the error may concern one statement only (a locked row, a slow statement), and not the whole database. */
+export const mayBeOfOneStatement = (error: unknown) => isConflict(error) || clues(error).state === "57014";
 
 export const isDataError = (error: unknown) => DATA_STATES.test(clues(error).state);
 
-/** No room, no memory, too many sessions (53), the disk (58), damage (XX), read-only, no right. */
+/** Disk full, memory, too many sessions (53), I/O (58), corruption (XX), read-only (25006), a missing right (42501). */
 const REFUSING_STATES = /^(53...|58...|XX00[12]|25006|42501)$/;
 
-/** The SQLSTATE with which the database refused a statement for its own state, whatever the data; null: another fault. */
+/** The SQLSTATE of an error that the database's own condition caused, not the data; `null` for other errors. */
 export function refusingState(error: unknown): string | null {
   const { state } = clues(error);
   return REFUSING_STATES.test(state) ? state : null;
 }
 
-/** May the connection serve others after this error? In doubt, no: opening another one is cheap. */
+/** Whether the connection may be used again after this error. `false` in doubt: a new connection is cheap. */
 export function leavesConnectionSound(error: unknown): boolean {
   return clues(error).state !== "" && !isTransient(error);
 }
 
-/** PostgreSQL's own errors carry a SQLSTATE (and a `severity`), which Prisma hides in `meta`; others have a `code`. */
+/** PostgreSQL's errors have a SQLSTATE and a `severity`, which Prisma puts into `meta`; other errors have a `code`. */
 function clues(error: unknown) {
   const { message = "", code = "", severity, routine = "", meta } = Object(error) as Partial<DriverError>;
   const prisma = meta?.driverAdapterError;
@@ -118,40 +118,41 @@ type DriverError = {
   meta: { driverAdapterError?: { message?: string; cause?: { originalCode?: string } } };
 };
 
-/** The last try may have taken effect all the same. */
+/** The database did not answer in time. The last attempt may still have been committed. */
 export class DatabaseUnavailable extends KitError {
   constructor(message: string, options?: ErrorOptions) {
     super("database_unavailable", message, options);
   }
 }
 
-/** A wait for the database was in vain, or, without a wait, the driver's own error says that it is unreachable. */
+/** Whether the retries have failed, or, without retries, the driver's error means that the database is unreachable. */
 export function isDatabaseUnreachable(error: unknown): boolean {
   // Other errors of the kit, such as a failed call to the platform, say nothing about the database.
   return error instanceof KitError ? error instanceof DatabaseUnavailable : isTransient(error);
 }
 
-/** At most this many of the platform's requests wait for the database; further ones fail immediately. */
+/** The most requests of the platform that wait for the database. Further requests fail immediately. */
 const MOST_REQUESTS = 100;
 let requestsWaiting = 0;
 
-/** A try that hangs may be about to succeed. */
+/** An attempt that runs at the deadline gets this much longer. */
 const GRACE_MS = 1000;
 
 type Patience = {
   upToMs?: number;
-  /** One of the platform's requests, of which only so many may wait. */
+  /** The work is for a request of the platform; the number of waiting requests is limited. */
   isRequest?: boolean;
-  /** Whether another try may succeed after this error; `isTransient` unless given. */
+  /** Whether a retry may succeed after this error; `isTransient` unless given. */
   isCurable?: (error: unknown) => boolean;
 };
 
 /**
- * Runs `work` until it succeeds: the database may be restarting, failing over or out of reach for a moment. `work` must
- * be idempotent: after a lost connection nobody knows whether it was done. It may ask whether it is too late: the caller
- * has an answer, or will be refused. Errors that waiting cannot cure are thrown as they are.
+ * Retries `work` while the database is unreachable: it may restart, fail over or have a short network fault. `work` must
+ * be idempotent, because the outcome is unknown after a lost connection. `isTooLate` returns whether the caller was
+ * answered or refused. Errors that a retry cannot cure are thrown as they are.
  *
- * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later), or at once when too many wait
+ * @throws DatabaseUnavailable after `upToMs` (8 s unless given; up to a second later), or at once if too many requests
+ * wait
  */
 export async function retryWhileUnreachable<T>(
   work: (isTooLate: () => boolean) => Promise<T>,
@@ -159,7 +160,7 @@ export async function retryWhileUnreachable<T>(
 ): Promise<T> {
   const until = performance.now() + upToMs;
   let isAnswered = false;
-  // The clock decides: after the process stood still, no timer has run yet.
+  // By the clock and not by a timer: timers run late after the process was suspended.
   const isTooLate = () => isAnswered || performance.now() >= until;
   let trouble: unknown;
   let isWaiting = false;
@@ -171,7 +172,7 @@ export async function retryWhileUnreachable<T>(
       } catch (error) {
         if (!isCurable(error)) throw error;
         trouble = error;
-        // Jittered, so that callers that failed together do not try again together.
+        // Random, so that callers that failed together do not retry together.
         const pauseMs = Math.min(50 * 2 ** (tries - 1), 1000) * (0.5 + Math.random() / 2);
         const isCrowded = isRequest && !isWaiting && requestsWaiting >= MOST_REQUESTS;
         if (isCrowded || performance.now() + pauseMs > until) throw unavailable(error);
@@ -191,9 +192,9 @@ const unavailable = (cause: unknown) =>
   new DatabaseUnavailable("the database did not answer in time", { cause });
 
 const PING_EVERY_MS = 1_000;
-/** A request waits as long for the database; a shorter outage costs nobody anything. */
+/** Requests wait as long for the database, so a shorter outage fails no request. */
 const ALARM_AFTER_SECONDS = 8;
-/** Fewer failures in that time mean that the process stood still. */
+/** Fewer failed pings in that time mean that this process was suspended. */
 const ALARM_AFTER_PINGS = 3;
 
 type Watched = {
@@ -202,8 +203,8 @@ type Watched = {
 };
 
 /**
- * Logs an outage of the database once: its beginning, an alarm if it lasts for 8 seconds, its end. `noticed` is called
- * with every error of the database; after one that may be an outage, a ping a second follows until the database answers.
+ * Logs the beginning of an outage of the database, an alarm if it lasts for 8 seconds, and its end. `noticed` is called
+ * with every error of the database. If the error may be an outage, the database is pinged every second until it answers.
  */
 export function createOutageWatch({ ping, log }: Watched) {
   const closing = new AbortController();
@@ -217,10 +218,13 @@ export function createOutageWatch({ ping, log }: Watched) {
       const seconds = Math.round((performance.now() - begunMs) / 1_000);
       if (reason === null)
         return void (failed > 1 && log.warn({ seconds }, "The database is reachable again"));
-      if (failed === 1) log.warn({ reason }, "The database is unreachable; trying until it answers");
+      if (failed === 1) log.warn({ reason }, "The database is unreachable; retrying every second");
       if (!isAlarmed && failed >= ALARM_AFTER_PINGS && seconds >= ALARM_AFTER_SECONDS) {
         isAlarmed = true;
-        log.error({ alarm: "database_unreachable", reason, seconds }, "The database is unreachable");
+        log.error(
+          { alarm: "database_unreachable", reason, seconds },
+          `The database has been unreachable for ${seconds} s; still retrying`,
+        );
       }
       await sleep(PING_EVERY_MS, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
     }
@@ -228,11 +232,11 @@ export function createOutageWatch({ ping, log }: Watched) {
 
   return {
     noticed(error: unknown): void {
-      // A ping would wait for a connection in vain.
-      if (watch || closing.signal.aborted || mayConcernOne(error) || !isTransient(error)) return;
+      // No watch for a locked row or a slow statement: if such statements use all connections, a ping would fail too.
+      if (watch || closing.signal.aborted || mayBeOfOneStatement(error) || !isTransient(error)) return;
       watch = untilItAnswers().finally(() => (watch = null));
     },
-    /** Ends the watch; resolves when no ping is under way. */
+    /** Ends the watch. Resolves when no ping is running. */
     async close(): Promise<void> {
       closing.abort();
       await watch;

@@ -1,14 +1,15 @@
-/** A statement of a script, without its semicolon and what stands before it. */
+/** A statement of a script, without its semicolon and without the comments before it. */
 export interface SqlStatement {
   text: string;
   /** The line of the script on which it begins, counted from 1. */
   line: number;
-  /** Its words, names, strings and signs, without comments and white space. */
+  /** The statement's words, names, strings and signs, without comments and white space. */
   tokens: string[];
 }
 
-// PostgreSQL's lexical rules: https://www.postgresql.org/docs/current/sql-syntax-lexical.html. What has no end reaches to
-// the end of the script, as PostgreSQL reads it. A quote within a plain string ends one and begins the next.
+// PostgreSQL's lexical rules: https://www.postgresql.org/docs/current/sql-syntax-lexical.html. As for PostgreSQL, a string or
+// comment without an end reaches to the end of the script. A doubled quote counts as the end of one string and the begin of
+// the next.
 const LETTER = "[A-Za-z_\\u0080-\\u{10ffff}]";
 const LETTER_OR_DIGIT = "[\\w\\u0080-\\u{10ffff}]";
 const ESCAPED = "'[^'\\\\]*(?:(?:\\\\[^]|'')[^'\\\\]*)*(?:'|$)";
@@ -55,7 +56,7 @@ function tokenAt(script: string, at: number): { text: string; isBlank: boolean }
   TOKEN.lastIndex = at;
   const { 0: text, groups } = TOKEN.exec(script)!;
   if (groups!["comment"] === undefined) return { text, isBlank: groups!["blank"] !== undefined };
-  // Comments of this kind stand within one another.
+  // Block comments can be nested.
   const mark = /\/\*|\*\//g;
   mark.lastIndex = at;
   let open = 0;
@@ -68,7 +69,7 @@ function tokenAt(script: string, at: number): { text: string; isBlank: boolean }
 
 const ROUTINE = /^CREATE (OR REPLACE )?(FUNCTION|PROCEDURE)\b/i;
 
-/** Whether a semicolon stands within a statement: in brackets (a rule), or in a routine's body, BEGIN ATOMIC … END. */
+/** Tracks whether a semicolon is inside a statement: in brackets (a rule), or in a routine's body, BEGIN ATOMIC … END. */
 function depthOf() {
   let [brackets, blocks] = [0, 0];
   return {
@@ -88,7 +89,7 @@ const headOf = (tokens: readonly string[], count: number) => tokens.slice(0, cou
 const CONTROL =
   /^(BEGIN|START TRANSACTION|COMMIT|END|ABORT|ROLLBACK|SAVEPOINT|RELEASE|PREPARE TRANSACTION|SET ((LOCAL|SESSION) )?TRANSACTION)\b/i;
 
-/** Does it begin or end a transaction, or a part of one? */
+/** Whether a statement begins or ends a transaction or a savepoint. */
 export const controlsTransaction = ({ tokens }: SqlStatement) => CONTROL.test(headOf(tokens, 3));
 
 export const isConcurrent = ({ tokens }: SqlStatement) =>
@@ -106,8 +107,9 @@ const REBUILDS_INDEX = new RegExp(
 );
 
 /**
- * Whose unfinished indexes a statement may find: those of the table (or of the index) `on`, as the statement writes it,
- * that have the name `index`, or, null, one that REINDEX CONCURRENTLY gives. Null if it makes no index by name.
+ * Identifies the invalid indexes that an interrupted attempt of this statement may have left. `on`: the table or index, as
+ * the statement writes it. `index`: the name of the index; `null` for the names that REINDEX CONCURRENTLY makes. Returns
+ * `null` if the statement makes no named index.
  */
 export function indexOf({ tokens }: SqlStatement): { on: string; index: string | null } | null {
   const head = headOf(tokens, 20);

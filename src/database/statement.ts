@@ -1,13 +1,13 @@
-// SQL whose parameters have names, and rows whose types are those of the schema's models.
+// SQL statements with named parameters, and row types derived from the models of the schema.
 
-/** One SQL statement with a name of its own, under which PostgreSQL parses it once per connection, and shows it. */
+/** An SQL statement with a unique name, by which PostgreSQL parses it once for each connection. */
 export interface Statement<Values extends object = object, Row = unknown> {
   readonly name: string;
-  /** With `$1`, `$2`, … in place of the names. */
+  /** The SQL with `$1`, `$2`, … in place of the names. */
   readonly text: string;
   /** The values in the order of the text's parameters. */
   bind(...values: ValuesOf<Values>): unknown[];
-  /** Of the rows that it returns; never set. */
+  /** Carries the type of the returned rows; never set. */
   readonly row?: Row;
 }
 
@@ -16,7 +16,7 @@ export interface Queryable {
   /**
    * Arrays become PostgreSQL arrays (for `unnest`). `bigint` columns come back as numbers.
    *
-   * @throws pg.DatabaseError or the driver's own errors; `isTransient` tells which are worth another try.
+   * @throws pg.DatabaseError or the driver's own errors; `isTransient` says whether a retry may succeed
    */
   query<Row, Values extends object = readonly unknown[]>(
     statement: Statement<Values, Row>,
@@ -24,19 +24,19 @@ export interface Queryable {
   ): Promise<Row[]>;
 }
 
-/** What a call gives for a statement: nothing, if it has no values. */
+/** The arguments of a call with a statement: none if the statement has no parameters. */
 export type ValuesOf<Values> = Values extends readonly unknown[]
   ? [values?: Values]
   : keyof Values extends never
     ? []
     : [values: Values];
 
-/** SQL with `$1`, `$2`, … of its own, whose values are an array. */
+/** A statement whose SQL already has `$1`, `$2`, …; its values are an array. */
 export function positional<Row = never>(name: string, text: string): Statement<readonly unknown[], Row> {
   return { name, text, bind: (values = []) => [...values] };
 }
 
-/** The only row of a statement, or the first; `null` if there is none. */
+/** The first row that a statement returns; `null` if there is none. */
 export async function oneRow<Values extends object, Row>(
   db: Queryable,
   statement: Statement<Values, Row>,
@@ -45,7 +45,7 @@ export async function oneRow<Values extends object, Row>(
   return (await db.query(statement, ...values))[0] ?? null;
 }
 
-/** Whether a statement returns a row: whether it changed what it was to change. */
+/** Whether a statement returns a row; with `RETURNING`, whether it has changed one. */
 export async function anyRow<Values extends object, Row>(
   db: Queryable,
   statement: Statement<Values, Row>,
@@ -63,7 +63,7 @@ type Columns<Values> = [RowsOf<Values>] extends [never]
   ? Record<string, never>
   : { readonly [Column in keyof Required<RowsOf<Values>>]: ColumnType };
 
-/** The names in a text: what follows a colon, but for a cast. A part that is not a literal has no names of its own. */
+/** The names of the parameters in a text: a word after a colon, except a cast. */
 type NamesIn<Text extends string, Found = never> = Text extends `${infer _}:${infer Rest}`
   ? Rest extends `:${infer Cast}`
     ? NamesIn<Cast, Found>
@@ -88,13 +88,13 @@ type Checked<Text extends string, Values> =
     : { thisValueIsNotInTheText: Exclude<keyof Values, NamesIn<Text>> };
 
 /**
- * A statement whose parameters have names: `:uuid` is the value `uuid`. `Values` are its values, `Row` is a row that it
- * returns. A name without a value, or a value that the text does not name, does not compile; a name must stand in the
- * text itself or in a constant `as const`. Write a cast as `:uuid::uuid`.
+ * Defines a statement with named parameters: `:uuid` is the value `uuid`. `Values` is the type of its values, `Row` that of
+ * the returned rows. A name without a value, or a value without a name, does not compile. The compiler sees a name only in
+ * the text itself or in a constant `as const`. Write a cast as `:uuid::uuid`.
  *
- * A batch has the value `rows`, and in its text `:rows AS i`: a table of those rows with the alias `i`. `columns` are the
- * types of its columns, named as the rows' members (`requestId` is `request_id`). A member without a column does not
- * compile.
+ * A batch has the value `rows`. In the text, `:rows AS i` is a table of the rows with the alias `i`. `columns` are the
+ * PostgreSQL types of its columns, by the members of the rows (`requestId` becomes `request_id`). A member without a column
+ * does not compile.
  */
 export function statement<Values extends object = Record<never, never>, Row = unknown>(
   name: string,
@@ -127,12 +127,12 @@ function reader(name: string): (values: object) => unknown {
   return (values) => (values as { rows: Record<string, unknown>[] }).rows.map((row) => row[member]);
 }
 
-/** The name of a column: that of the member in snake case, as everywhere in the schema. */
+/** The column of a member: the member's name in snake case, as everywhere in the schema. */
 export function snakeCase(member: string): string {
   return member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** A row of a table as the driver returns it; Prisma's own types for `bytea` and `bigint` differ. */
+/** A row as the driver returns it. Prisma's types for `bytea` and `bigint` differ. */
 export type Stored<Model> = {
   [Member in keyof Model]: Model[Member] extends bigint
     ? number
@@ -141,10 +141,10 @@ export type Stored<Model> = {
       : Model[Member];
 };
 
-/** A model of which some members have narrower types than the schema can say. */
+/** A model with narrower types for some members than the schema can express. */
 export type Typed<Model, Narrower> = Omit<Model, keyof Narrower> & Narrower;
 
-/** Some columns of a table, to be selected from its alias under their members' names. */
+/** A select list: some columns of a table alias, named as the members of the model. */
 export type ColumnList<Row> = string & { readonly row?: Row };
 
 /** `columnsOf<Resource>()("r", "uuid", "answerStatus")` is `r.uuid, r.answer_status AS "answerStatus"`. */

@@ -8,17 +8,18 @@ import { secretsOf, timed } from "../resources/vendor-steps.ts";
 import { HOLD_EVERY_MS } from "../work/lease.ts";
 
 /**
- * Runs an action of the vendor's on one resource, times it as `name`, and answers its sentence. It is given up after
- * `mostSeconds`, or when `cut` is aborted. What it says and throws is without the resource's secrets, fit to be shown.
+ * Runs a vendor's action on one resource and returns its sentence. `name`: the label of the action in the metrics. The
+ * action is given up after `mostSeconds`, or when `cut` is aborted. The resource's secrets are removed from the sentence
+ * and from errors, so both can be shown.
  */
 export async function callAction(
   ctx: Context,
   { name, uuid, mostSeconds, cut }: { name: string; uuid: string; mostSeconds: number; cut?: AbortSignal },
   call: (signal: AbortSignal) => Promise<string>,
 ): Promise<string> {
-  const words = `It took longer than ${mostSeconds} s, or the service stops, and was given up. It may have been done all the same.`;
+  const words = `The action was given up because it took longer than ${mostSeconds} s or the service stops. It may have taken effect.`;
   const givenUp = new KitError("given_up", words);
-  // Its clean-up begins when this has been noticed.
+  // Aborts the action when the resource ends; the clean-up waits for this.
   const hold = async () => isAlive((await findResource(ctx.db, uuid))!.state);
   const lease = { hold, everyMs: HOLD_EVERY_MS };
   const limits = { ms: mostSeconds * 1_000, late: () => givenUp, cuts: cut ? [cut] : [], lease };
@@ -28,7 +29,7 @@ export async function callAction(
     (said: unknown) => ({ said }),
     (thrown: unknown) => ({ thrown: isCut(thrown) ? givenUp : thrown }),
   );
-  // The action may have set others.
+  // Read again, because the action may have set config vars.
   secrets.push(...(await secretsNow(ctx, uuid).catch(() => [])));
   const values = secrets.map((each) => each.reveal());
   const fit = (words: string) => storable(ctx.scrubber.scrub(redact(words.replaceAll("\0", ""), values)));

@@ -3,13 +3,12 @@ import { faultInMetric } from "../metrics/metrics.ts";
 import type { Extensions, OperatorAction, Rotation, YourJob } from "./contract.ts";
 import { nextTime } from "./jobs.ts";
 
-// What can be found wrong with a vendor's extensions before anything is sold. The types say most of it; a fork may have
-// been built without them.
+// Checks a vendor's extensions at start-up. The types cover most faults, but a fork may be built without type checks.
 
-/** A week. Node's timers take no more than 24 days. */
+/** A week. Node's timers allow at most 24 days. */
 const LONGEST_JOB_MINUTES = 10_080;
 
-/** What can stand in an address, a command and a label. */
+/** Names that are valid in a URL path, a command and a label. */
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 /** Throws one {@link Misconfigured} that lists every fault in your service's extensions. */
@@ -19,14 +18,14 @@ export function checkExtensions(yours: Extensions): void {
   const faults = [
     ...[...names, ...Object.keys(actions), ...Object.keys(operatorActions)]
       .filter((name) => !NAME.test(name))
-      .map((name) => `the name "${name}" must be of small letters, digits and hyphens.`),
+      .map((name) => `the name "${name}" must consist of small letters, digits and hyphens.`),
     ...names
       .filter((name, index) => names.indexOf(name) < index)
       .map((name) => `two jobs have the name "${name}".`),
     ...jobs.flatMap(faultsInJob),
     ...Object.entries(actions).flatMap(([name, { run, may, mostSeconds = 1 }]) => [
       ...faultsInCode(`the action ${name}`, { run, ...(may && { may }) }),
-      ...(mostSeconds > 0 ? [] : [`of the action ${name}, mostSeconds is above 0.`]),
+      ...(mostSeconds > 0 ? [] : [`mostSeconds of the action ${name} must be above 0.`]),
     ]),
     ...Object.entries(operatorActions).flatMap(faultsInOperatorAction),
     ...Object.entries(checks).flatMap(([name, check]) => faultsInCode("checks", { [name]: check })),
@@ -44,10 +43,10 @@ function faultsInJob({ name, at, run, mostMinutes = 1 }: YourJob): string[] {
   return [
     ...(hasTime(at)
       ? []
-      : [`the job ${name} is to run at "${at}", which is no cron expression, or never comes.`]),
+      : [`at of the job ${name} must be a cron expression with a next time, and is "${at}".`]),
     ...(mostMinutes > 0 && mostMinutes <= LONGEST_JOB_MINUTES
       ? []
-      : [`of the job ${name}, mostMinutes is above 0 and at most ${LONGEST_JOB_MINUTES}.`]),
+      : [`mostMinutes of the job ${name} must be above 0 and at most ${LONGEST_JOB_MINUTES}.`]),
     ...faultsInCode(`the job ${name}`, { run }),
   ];
 }
@@ -57,7 +56,7 @@ function faultsInOperatorAction([name, action]: [string, OperatorAction]): strin
   return [
     ...texts
       .filter((member) => typeof action[member] !== "string" || !action[member].trim())
-      .map((member) => `of the operator action ${name}, ${member} is a text that is not empty.`),
+      .map((member) => `${member} of the operator action ${name} must be a text that is not empty.`),
     ...faultsInCode(`the operator action ${name}`, { run: action.run }),
   ];
 }
@@ -67,7 +66,7 @@ function faultsInRotation({ rotate, retire, overlapMinutes = 0, everyDays = 1 }:
   return [
     ...(isSound
       ? []
-      : ["of rotation, overlapMinutes is at least 0 and everyDays at least 1, and both finite."]),
+      : ["overlapMinutes of rotation must be at least 0, everyDays at least 1, and both finite."]),
     ...faultsInCode("rotation", { rotate, retire }),
   ];
 }
@@ -75,7 +74,7 @@ function faultsInRotation({ rotate, retire, overlapMinutes = 0, everyDays = 1 }:
 const faultsInCode = (of: string, members: Readonly<Record<string, unknown>>) =>
   Object.entries(members)
     .filter(([, member]) => typeof member !== "function")
-    .map(([name]) => `of ${of}, ${name} is a function.`);
+    .map(([name]) => `${name} of ${of} must be a function.`);
 
 function hasTime(at: string): boolean {
   try {

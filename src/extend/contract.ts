@@ -13,87 +13,89 @@ export type { Rotated } from "../resources/contract.ts";
 /** What `createYourService` may return beside the functions of `YourService`: see docs/extend-it.md. */
 export interface Extensions<Sold extends Offer = Offer> {
   /**
-   * Mounts routes of your own, behind the kit's limits on requests and in its log. What a route throws is answered as
-   * JSON: a `Refusal` with its status, anything else with 500. Who may call them is yours to check; set
-   * `response.locals["isAuthenticated"]` for a caller that you know, of whom the log is to take each request. Bodies are
-   * not read yet: use `express.json()`, or `express.raw()` for a signature.
+   * Mounts your routes, behind the kit's limits on requests and its request log. An error of a route is answered as JSON:
+   * a `Refusal` with its status, any other error with 500. The routes must authenticate their callers. Set
+   * `response.locals["isAuthenticated"]` for an authenticated caller, so that each of its requests is logged. Bodies are
+   * not parsed: use `express.json()`, or `express.raw()` to verify a signature.
    */
   routes?(router: Router): void;
   jobs?: readonly YourJob[];
-  /** Counters of your own, by name; {@link Kit.count} adds to them, and `/metrics` shows the sum of all processes. */
+  /** Your counters, by name. {@link Kit.count} adds to them; `/metrics` shows the sum of all processes. */
   metrics?: YourMetrics;
-  /** Lines of `kit doctor`, `your-NAME`: null if all is well, else, or thrown, what is wrong and what to do. */
+  /** Checks of `kit doctor`, shown as `your-NAME`. Return `null` if all is well, else what is wrong and what to do. */
   checks?: Readonly<Record<string, () => Promise<string | null>>>;
-  /** What your customers may do on their page, by name. `page.form(name, …)` of the page shows the form of one. */
+  /** The actions of your customers on their page, by name. `page.form(name, …)` of the page shows the form of one. */
   actions?: Readonly<Record<string, CustomerAction>>;
-  /** What an operator may do to one resource, by name: a button on its page, and `kit action NAME UUID`. */
+  /** The actions of an operator on one resource, by name: a button on its page, and `kit action NAME UUID`. */
   operatorActions?: Readonly<Record<string, OperatorAction>>;
   /**
-   * All that your backend has, each by the uuid of its resource, in any order; what else you add is shown to the operator.
-   * `kit reconcile` compares it with what we have and with what the platform has: what only your backend has is an
-   * orphan, for which your `deprovision` can be called. Read your backend page by page. Throw if you cannot read all of
-   * it: a list that ends early would look as if the rest were missing. `signal` is aborted when nobody reads on.
+   * Lists everything that your backend has, by the uuid of its resource, in any order. Further members are shown to the
+   * operator. `kit reconcile` compares the list with the kit's resources and with the platform's. An entry that only your
+   * backend has is an orphan, for which your `deprovision` can be called. Read your backend page by page. Throw if a page
+   * cannot be read: after a list that ends early, the other resources would count as missing. `signal` is aborted when
+   * the list is no longer needed.
    */
   list?(signal: AbortSignal): AsyncIterable<string | BackendResource>;
   /**
-   * What your tables and your backend keep of one resource, for `kit resources export`: the answer to a customer's request
-   * for their data. No secrets. Any state, also after its deprovision; null if there is nothing. It has 30 seconds.
+   * Returns the data that your tables and your backend store for one resource, without secrets; `null` if there is none.
+   * `kit resources export` uses it to answer a customer's request for their data. The resource may be in any state, also
+   * deprovisioned. The function has 30 seconds.
    */
   exportData?(uuid: string, signal: AbortSignal): Promise<Json>;
-  /** How a customer's credentials are replaced by new ones. Without it, nobody can ask for that. */
+  /** Replaces a customer's credentials by new ones. Without it, credentials cannot be rotated. */
   rotation?: Rotation<Sold>;
 }
 
-/** Something that your backend has: the uuid of its resource, and what an operator should read of it; no secrets. */
+/** An entry of your backend: the uuid of its resource, and members to show to the operator, without secrets. */
 export interface BackendResource {
   readonly uuid: string;
   readonly [about: string]: Json;
 }
 
 /**
- * New credentials beside the old ones, which end when the app has had the new ones for a while. Both functions are
- * called like those of `YourService`: again after an error or `later`, as long as `limits` of the offer say, and with
- * the same `resource.idempotencyKey`, which names the rotation in both of them.
+ * Rotation of credentials: the app gets new credentials, and the old ones are ended after an overlap. Both functions are
+ * called like those of `YourService`: again after an error or `later`, with the time limit in `limits` of the offer, and
+ * with the same `resource.idempotencyKey`, which identifies the rotation in both functions.
  */
 export interface Rotation<Sold extends Offer = Offer> {
   /**
-   * Makes new credentials beside the old ones; a plan change waits for it. A thrown `Refusal`: these cannot be rotated;
-   * nothing changes.
+   * Makes new credentials beside the old ones. A plan change waits for this function. Throw a `Refusal` if the credentials
+   * cannot be rotated; the resource then stays as it is.
    */
   rotate(resource: VendorResource): Promise<Rotated<Sold> | NotYet>;
   /**
-   * Ends the old credentials, which `retires` names, when the overlap is over, or sooner, if an operator asks for the
-   * next rotation. An error must not quote them: the kit can no longer redact them. Not called after a deprovision:
-   * then `deprovision` takes everything down. A plan change may run beside it.
+   * Ends the old credentials, which `retires` names, when the overlap is over or an operator requests the next rotation.
+   * Errors must not quote the old credentials, because the kit can no longer redact them. The function is not called after
+   * a deprovision, which must remove all credentials. A plan change may run at the same time.
    */
   retire(resource: VendorResource, retires: Json): Promise<void | NotYet>;
-  /** How long the old credentials go on working once the platform has the new ones; 120 unless given. */
+  /** How long the old credentials stay valid after the platform has the new ones; 120 unless given. */
   overlapMinutes?: number;
   /** Rotates each resource when its credentials are this old; unless given, only on request. */
   everyDays?: number;
 }
 
-/** Each run is in the audit trail. */
+/** An action of an operator on one resource. Each run is recorded in the audit trail. */
 export interface OperatorAction {
-  /** The text of its button, such as "Move the queue". */
+  /** The text of the action's button, such as "Move the queue". */
   label: string;
-  /** What it does, in whole sentences: shown before the button is pressed. */
+  /** What the action does, in whole sentences. Shown before the button is pressed. */
   effect: string;
   /**
-   * Does it, and says in a sentence without secrets what came of it. Of what it throws, the message of a `Refusal` is
-   * shown, anything else logged. `signal` is aborted after ten minutes, and when the process stops.
+   * Runs the action and returns a sentence about the result, without secrets. The message of a thrown `Refusal` is shown;
+   * other errors are logged. `signal` is aborted after ten minutes, and when the process stops.
    */
   run(resource: KitResource, signal: AbortSignal): Promise<string>;
 }
 
-/** Run by one process at a time. */
+/** A scheduled job. One process at a time runs it. */
 export interface YourJob {
-  /** Small letters, digits and hyphens. The database remembers by it when the job is due. */
+  /** Small letters, digits and hyphens. The database stores the job's due time under this name. */
   name: string;
-  /** When, as a cron expression in UTC: `0 3 * * *` is each day at three. Missed runs are made up for by one. */
+  /** A cron expression in UTC: `0 3 * * *` is each day at three. After missed runs the job runs once. */
   at: string;
   /**
-   * Must be idempotent: if its process dies, another runs it again. After an error the job is tried again after
+   * Must be idempotent: if the process dies, another process runs the job again. A job that throws is retried after
    * 1, 2, 4 … minutes, 64 at most. `signal` is aborted when the process stops, and after `mostMinutes`.
    */
   run(signal: AbortSignal): Promise<unknown>;
@@ -104,46 +106,46 @@ export interface YourJob {
 export type YourMetrics = Readonly<Record<string, YourMetric>>;
 
 /**
- * What the kit offers to your service, beside what each of its functions is given. Use it once they are called. As
- * `Kit<typeof metrics>`, with metrics that are `as const`, it counts those alone, with their labels.
+ * What the kit offers to your service, in addition to the arguments of each function. Do not use it before the first call
+ * of one of your functions. `Kit<typeof metrics>`, with metrics that are `as const`, accepts only those metrics and labels.
  */
 export interface Kit<Counted extends YourMetrics = YourMetrics> {
-  /** The log of the service. Known secrets are redacted; do not log those of your customers. */
+  /** The log of the service. The kit redacts the secrets that it knows; do not log those of your customers. */
   readonly log: Pick<Logger, "debug" | "info" | "warn" | "error">;
-  /** The service's PostgreSQL, through its connections. Name your tables with their schema: `yours.meters`. */
+  /** The service's PostgreSQL, on its connections. Name your tables with their schema: `yours.meters`. */
   readonly database: KitDatabase & {
-    /** Commits when `work` resolves, rolls back when it throws. Wait for nothing in it but the database. */
+    /** Commits when `work` resolves, rolls back when it throws. `work` must wait only for the database. */
     transaction<T>(work: (tx: KitDatabase) => Promise<T>): Promise<T>;
     /**
-     * The typed client of the models in your `schema.prisma`, whose tables stand in `yours`:
-     * `kit.database.prisma(() => import("./client/client.ts"))`. The kit makes one for each process, on the service's
-     * connections. It is for rows found by a key or an index: a statement has three seconds.
+     * The typed client of the models in your `schema.prisma`, whose tables are in the schema `yours`:
+     * `kit.database.prisma(() => import("./client/client.ts"))`. The kit makes one client for each process, on the
+     * service's connections. Use it for rows found by a key or an index: a statement has three seconds.
      */
     prisma<Client extends Closable>(load: () => Promise<Generated<Client>>): Promise<Client>;
   };
   readonly resources: {
-    /** A resource that is provisioned or being made; null for any other uuid. */
+    /** A resource that is provisioned or provisioning; `null` for any other uuid. */
     find(uuid: string): Promise<KitResource | null>;
-    /** All of them, in the order of their uuids, read page by page. */
+    /** All provisioned and provisioning resources, ordered by uuid, read page by page. */
     list(): AsyncIterable<KitResource>;
   };
   readonly config: {
     /**
-     * Changes config vars of a provisioned resource; null removes one, others stay. When it resolves the change is
-     * stored; it reaches the app as soon as the platform can be reached. Throws for a var or a text that the offer does
-     * not allow, and for a resource that is not provisioned.
+     * Changes config vars of a provisioned resource. The value `null` removes a var; other vars stay. Resolves when the
+     * change is stored; the app gets it as soon as the platform is reachable. Throws for a var or a value that the offer
+     * does not allow, and for a resource that is not provisioned.
      */
     set(uuid: string, vars: Readonly<Record<string, string | null>>): Promise<void>;
   };
   /**
-   * Asks for new credentials of a provisioned resource ({@link Extensions.rotation}). `under_way`, `overlap`: nothing
-   * is asked for, as those of an earlier call have not reached the app, or what they replaced is not retired yet.
-   * Throws for a resource that is not provisioned, or has no working tokens and gets none.
+   * Requests a rotation of a provisioned resource's credentials ({@link Extensions.rotation}). No rotation is requested if
+   * the credentials of an earlier one have not reached the app (`under_way`), or if its old credentials are not retired yet
+   * (`overlap`). Throws for a resource that is not provisioned, or that has no working tokens and waits for none.
    */
   rotate(uuid: string): Promise<"asked" | "under_way" | "overlap">;
   /**
-   * Adds to a counter of {@link Extensions.metrics}. Label values are few words, never a uuid or a name. Never throws:
-   * what is not declared, or is no number to add, is logged and not counted.
+   * Adds to a counter of {@link Extensions.metrics}. Use few different label values, never a uuid or a name. Never throws:
+   * a call with an undeclared metric or an invalid number is logged and not counted.
    */
   count<Name extends keyof Counted & string>(
     metric: Name,
@@ -161,18 +163,18 @@ type LabelOf<Metric extends YourMetric> = Metric extends { labels: readonly (inf
     : string;
 
 export interface KitDatabase {
-  /** Runs one statement with `$1`, `$2` … for its values, and gives its rows. */
+  /** Runs one statement with `$1`, `$2` … for its values, and returns its rows. */
   query<Row>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
-/** One add-on resource, as routes and jobs of yours see it. */
+/** One add-on resource, as your routes and jobs see it. */
 export interface KitResource {
   uuid: string;
   name: string | null;
-  /** As your service has made it: while a change is under way, the plan before. */
+  /** The plan that your service has made; during a plan change the previous plan. */
   plan: string;
   region: string | null;
   state: Extract<ResourceState, "provisioning" | "provisioned">;
-  /** The app it was installed on, as last seen; null while it is not known. */
+  /** The app of the add-on, as last read from the platform; `null` before the first time. */
   app: { id: string; name: string } | null;
 }

@@ -22,7 +22,7 @@ import {
 } from "./store.ts";
 
 const MINUTE_MS = 60_000;
-/** Of the 25 seconds in which a process stops. */
+/** How long running jobs may continue when the process stops, which may take 25 seconds in all. */
 const STOP_PATIENCE_MS = 10_000;
 
 export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
@@ -36,14 +36,17 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
     if (!isPlanned)
       for (const { name, at } of jobs) await planJob(ctx.db, name, at, nextTime(at, new Date()));
     isPlanned = true;
-    const claimed = await ctx.work.patiently(() => claimJobs(ctx.db, idle()));
+    const claimed = await ctx.work.claimAfterRest(() => claimJobs(ctx.db, idle()));
     for (const each of claimed) {
       const ending = new AbortController();
-      // A job may make any number of calls with its signal.
+      // No warning about many listeners: a job may pass its signal to any number of calls.
       setMaxListeners(0, ending.signal);
       const job = jobs.find(({ name }) => name === each.name)!;
       const notStored = (error: unknown) =>
-        ctx.log.error({ job: job.name, error }, "The end of your job is not stored; it runs again");
+        ctx.log.error(
+          { job: job.name, error },
+          "The result of a job of yours could not be stored; the job runs again",
+        );
       const ended = runOne(ctx, job, each, ending)
         .catch(notStored)
         .finally(() => running.delete(job.name));
@@ -55,7 +58,7 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
   return {
     runDue,
     nextInSeconds: async () => ctx.work.restSeconds() || nextJobInSeconds(ctx.db, idle()),
-    /** Aborts what runs, and waits for it. */
+    /** Aborts the running jobs and waits for them. */
     async stop(): Promise<void> {
       isStopping = true;
       const runs = [...running.values()];
@@ -67,16 +70,16 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[]) {
 
 class Hangs extends Error {}
 
-/** So many failed runs in a row raise the alarm, or fewer if the next regular time has passed. */
+/** The alarm is raised after so many failed runs in a row, or earlier if the next regular time has passed. */
 const ALARM_AFTER_RUNS = 3;
-const STOPPED = "Its process stopped before it had ended.";
+const STOPPED = "The process stopped before the job had ended.";
 
-/** `ending`: is aborted when the process stops. Rejects only if the run's end cannot be stored. */
+/** Runs one claimed job. `ending` is aborted when the process stops. Rejects only if the result cannot be stored. */
 async function runOne(ctx: Context, job: YourJob, given: ClaimedJob, ending: AbortController) {
   const { name, at, mostMinutes = 60 } = job;
   const startedMs = performance.now();
   const claimed = given.hasDied ? await noteDeath(ctx, job, given) : given;
-  const late = () => new Hangs(`It has not ended after ${mostMinutes} minutes`);
+  const late = () => new Hangs(`The job has not ended after ${mostMinutes} minutes`);
   const hold = () => holdJob(ctx.db, claimed);
   const limits = { ms: mostMinutes * MINUTE_MS, late, cuts: [], lease: { hold, everyMs: HOLD_EVERY_MS } };
   const isCut = () => ending.signal.aborted;
@@ -84,7 +87,7 @@ async function runOne(ctx: Context, job: YourJob, given: ClaimedJob, ending: Abo
     untilCut(limits, (signal) =>
       ctx.trace.inSpan(`job ${name}`, { parent: null }, async () => {
         signal.addEventListener("abort", () => ending.abort(signal.reason));
-        // Why it was cut off counts, not how it ended then.
+        // The reason of the abort counts, not what the aborted job returns or throws.
         await Promise.resolve(job.run(ending.signal)).finally(() => signal.throwIfAborted());
       }),
     ),
@@ -95,18 +98,18 @@ async function runOne(ctx: Context, job: YourJob, given: ClaimedJob, ending: Abo
   if (error instanceof LeaseLost) return;
   const hasCrashed = isCut() && ctx.hasCrashed;
   const isStopped = isCut() && !hasCrashed && !(error instanceof Hangs);
-  // By the database's clock, which says what is due.
+  // By the database's clock, which decides when jobs are due.
   const now = new Date(claimed.now.getTime() + performance.now() - startedMs);
   const run = { claimed, now, next: nextTime(at, now) };
   const end = isStopped
     ? endOfStopped(ctx, run)
     : error === null && !hasCrashed
       ? endOfGood(ctx, run)
-      : endOfFailed(ctx, run, hasCrashed ? "Its process crashed." : error);
+      : endOfFailed(ctx, run, hasCrashed ? "The process crashed." : error);
   await retryWhileUnreachable(() => endJob(ctx.db, claimed, end), { upToMs: LONGEST_STEP_MS });
 }
 
-/** `now`: when it ended; `next`: the regular time after that. */
+/** A run that has ended. `now`: when it ended. `next`: the next regular time after that. */
 interface Run {
   claimed: ClaimedJob;
   now: Date;
@@ -114,13 +117,13 @@ interface Run {
 }
 
 function endOfGood(ctx: Context, { claimed: { name, attempts, trouble }, next }: Run): RunEnd {
-  ctx.log.info({ job: name, next }, "A job of yours is done");
+  ctx.log.info({ job: name, next }, "Job of yours done");
   if (trouble?.alarmedAt)
-    ctx.log.warn({ job: name, failures: attempts, since: trouble.since }, "A job of yours works again");
+    ctx.log.warn({ job: name, failures: attempts, since: trouble.since }, "Job of yours works again");
   return { due: next, attempts: 0, trouble: null };
 }
 
-/** The next process begins it again. One that no process completes has failed once its next regular time has passed. */
+/** A stopped run starts again in the next process. It counts as failed if the next regular time has passed. */
 function endOfStopped(ctx: Context, run: Run): RunEnd {
   const { claimed, now } = run;
   const trouble = troubleOf(run, claimed.trouble?.error ?? STOPPED);
@@ -133,7 +136,10 @@ function endOfFailed(ctx: Context, run: Run, error: unknown): RunEnd {
   const pauseMinutes = Math.min(2 ** claimed.attempts, 64);
   const due = new Date(Math.min(next.getTime(), now.getTime() + pauseMinutes * MINUTE_MS));
   const alarm = error instanceof Hangs ? { alarm: "job_hangs" } : {};
-  ctx.log.error({ ...alarm, job: claimed.name, error, nextTry: due }, "A job of yours failed");
+  ctx.log.error(
+    { ...alarm, job: claimed.name, error, nextTry: due },
+    "Job of yours failed; it will be retried",
+  );
   const attempts = claimed.attempts + 1;
   const trouble = troubleOf(run, storable(ctx.scrubber.scrub(messageOf(error))));
   return { due, attempts, trouble: alarmed(ctx, { ...claimed, now, attempts, trouble }, due) };
@@ -147,19 +153,22 @@ const troubleOf = ({ claimed: { now, trouble }, next }: Run, error: string): Job
   overdueAt: trouble?.overdueAt ?? next,
 });
 
-/** A run's end of which no process could say anything: the next one does. */
+/** Logs and stores that the previous run failed because its process died. */
 async function noteDeath(ctx: Context, { name, at }: YourJob, claimed: ClaimedJob): Promise<ClaimedJob> {
   const { error } = claimed.trouble!;
-  ctx.log.error({ job: name, error }, "A job of yours failed");
+  ctx.log.error({ job: name, error }, "Job of yours failed; it is retried now");
   const run = { claimed, now: claimed.now, next: nextTime(at, claimed.now) };
   const trouble = alarmed(ctx, { ...claimed, trouble: troubleOf(run, error) }, claimed.now);
   await noteTrouble(ctx.db, claimed, trouble).catch((error: unknown) =>
-    ctx.log.warn({ job: name, error }, "That your job fails is not stored; its end says it again"),
+    ctx.log.warn(
+      { job: name, error },
+      "The failure of a job of yours could not be stored; it is stored when the present run ends",
+    ),
   );
   return { ...claimed, trouble };
 }
 
-/** Raises the alarm of a job that fails, the first time and at some later failures. */
+/** Raises the alarm of a failing job: once at first, then after every {@link ALARM_AFTER_ATTEMPTS} failed runs. */
 function alarmed(
   ctx: Context,
   { name, attempts, now, trouble }: Pick<ClaimedJob, "name" | "attempts" | "now"> & { trouble: JobTrouble },
@@ -170,15 +179,15 @@ function alarmed(
   const isAgain = alarmedAt !== null && attempts % ALARM_AFTER_ATTEMPTS === 0;
   if (!isAgain && (alarmedAt !== null || !isFailing)) return trouble;
   const about = { alarm: "job_fails", job: name, failures: attempts, since, error, nextTry };
-  ctx.log.error(about, "A job of yours keeps failing; still retrying");
+  ctx.log.error(about, `Job of yours failed ${attempts} times; still retrying`);
   return { ...trouble, alarmedAt: alarmedAt ?? now };
 }
 
-/** When a job is to run next after `now`, which is about now. Throws if `at` is no cron expression, or of a day that never comes. */
+/** The next time of a cron expression after `now`. Throws if `at` is not a cron expression or has no next time. */
 export function nextTime(at: string, now: Date): Date {
   const task = createTask(at, () => undefined, { timezone: "UTC" });
   try {
-    // The first after this process's clock may be past for the database's.
+    // getNextRuns starts at this process's clock, which may be behind `now`, the database's clock.
     const times = task.getNextRuns(100);
     return times.find((time) => time > now) ?? times.at(-1)!;
   } finally {

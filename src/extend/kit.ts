@@ -4,12 +4,12 @@ import { positional } from "../database/statement.ts";
 import { KitError } from "../errors.ts";
 import { changeConfig, lockedResource } from "../resources/store.ts";
 import { readUuid } from "../values.ts";
-import { askRotation } from "./rotation.ts";
+import { requestRotation } from "./rotation.ts";
 import { checkVar } from "../resources/vendor-results.ts";
 import type { Kit, KitDatabase } from "./contract.ts";
-import { announceConfig, findForYou, listAfter } from "./store.ts";
+import { announceConfig, findForVendor, listAfter } from "./store.ts";
 
-/** Makes what the kit offers to a vendor's service. `ctx` may still be filling: but for its log, it is used when the service is. */
+/** Makes the {@link Kit} of a vendor's service. `ctx` may be incomplete at this time: only its log is used now. */
 export function kitFor(ctx: Context): Kit {
   return {
     log: {
@@ -24,7 +24,7 @@ export function kitFor(ctx: Context): Kit {
       prisma: (load) => ctx.db.prismaOfYours(load),
     },
     resources: {
-      find: async (uuid) => findForYou(ctx.db, knownUuid(uuid)),
+      find: async (uuid) => findForVendor(ctx.db, checkedUuid(uuid)),
       async *list() {
         for (let after = LEAST_UUID; ;) {
           const page = await listAfter(ctx.db, after);
@@ -35,23 +35,23 @@ export function kitFor(ctx: Context): Kit {
         }
       },
     },
-    config: { set: async (uuid, vars) => setConfigVars(ctx, knownUuid(uuid), vars) },
+    config: { set: async (uuid, vars) => setConfigVars(ctx, checkedUuid(uuid), vars) },
     rotate: async (uuid) => {
-      const result = await askRotation(ctx, knownUuid(uuid), "service");
+      const result = await requestRotation(ctx, checkedUuid(uuid), "service");
       if (result === "not_provisioned") throw notProvisioned(uuid, "credentials to rotate");
       const words = `Resource ${uuid} has no working tokens: its app cannot get new credentials.`;
       if (result === "no_tokens") throw new KitError(result, words);
       return result;
     },
-    // It stands behind what was done, which a mistake here must not undo.
+    // Never throws: a wrong call must not fail the work that it counts.
     count(metric, labels = {}, by = 1) {
       try {
         ctx.metrics.count(metric, labels, by);
       } catch (error) {
-        ctx.log.error({ metric, error }, "A call of kit.count() is wrong and counts nothing");
+        ctx.log.error({ metric, error }, "A call of kit.count() is invalid and was not counted");
       }
     },
-    platformFor: (uuid) => ctx.platformFor(knownUuid(uuid)),
+    platformFor: (uuid) => ctx.platformFor(checkedUuid(uuid)),
   };
 }
 
@@ -61,7 +61,7 @@ const queriesOn = (tx: Queryable): KitDatabase => ({
 
 const LEAST_UUID = "00000000-0000-0000-0000-000000000000";
 
-function knownUuid(typed: string): string {
+function checkedUuid(typed: string): string {
   const uuid = readUuid(typed);
   if (uuid === null) throw new KitError("not_found", "This is not the uuid of a resource.");
   return uuid;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
-import { isDatabaseUnreachable, isHeldUp, retryWhileUnreachable } from "../database/database.ts";
+import { isDatabaseUnreachable, isConflict, retryWhileUnreachable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import type { Answer } from "../resources/answers.ts";
 import { announce } from "../resources/announce.ts";
@@ -13,8 +13,8 @@ import type { Run } from "../work/runner.ts";
 import type { Rotation } from "./contract.ts";
 import { findOldCredentials, writeRotation, type Asked, type Asker } from "./store.ts";
 
-// Rotation of customers' credentials: who may ask for it, and what ends it. A `rotate` step makes new ones, then sets
-// them as config vars, and turns into `retire`, which is due when the overlap is over.
+// Rotation of customers' credentials. A `rotate` step makes new credentials and sets them as config vars. Then it becomes a
+// `retire` step, which is due when the overlap is over.
 
 export const NO_ROTATION =
   "This service cannot rotate credentials: its createYourService() returns no rotation (docs/extend-it.md).";
@@ -24,7 +24,7 @@ export function rotationOf({ vendor }: Pick<Context, "vendor">): Rotation {
   return vendor.rotation;
 }
 
-/** The two kinds of steps of a rotation. */
+/** The functions of the two kinds of steps of a rotation. */
 export const ROTATION_STEPS: Readonly<Record<RotationKind, Run<Step, Answer>>> = {
   rotate: (ctx, step, signal) =>
     isAnnouncing(step)
@@ -37,8 +37,12 @@ export const ROTATION_STEPS: Readonly<Record<RotationKind, Run<Step, Answer>>> =
   },
 };
 
-/** Asks for new credentials of one resource, which are made soon; unless it is "asked", nothing is. */
-export async function askRotation(ctx: Context, uuid: string, by: Asker): Promise<Asked | "not_provisioned"> {
+/** Requests a rotation of one resource. Only the result `asked` means that a rotation will run. */
+export async function requestRotation(
+  ctx: Context,
+  uuid: string,
+  by: Asker,
+): Promise<Asked | "not_provisioned"> {
   rotationOf(ctx);
   const wish = { uuid, key: randomUUID(), by, traceparent: ctx.trace.current() };
   const result = await retryWhileUnreachable(() =>
@@ -52,20 +56,17 @@ export async function askRotation(ctx: Context, uuid: string, by: Asker): Promis
   return result;
 }
 
-/** A resource whose row is locked, or that fails, holds no other up; what failed is thrown at the end. */
+/** Requests the scheduled rotations. An error of one resource does not stop the others; the first error is then thrown. */
 export async function planRotations(ctx: Context): Promise<void> {
   const { everyDays } = ctx.vendor.rotation ?? {};
   if (everyDays === undefined) return;
   const failures: unknown[] = [];
   for (const { uuid } of await findOldCredentials(ctx.db, everyDays))
-    await askRotation(ctx, uuid, "timetable").catch((error: unknown) => {
-      const isLocked = isHeldUp((error as Error).cause);
+    await requestRotation(ctx, uuid, "timetable").catch((error: unknown) => {
+      const isLocked = isConflict((error as Error).cause);
       if (!isLocked && isDatabaseUnreachable(error)) throw error;
       if (!isLocked) failures.push(error);
-      ctx.log.warn(
-        { uuid, error },
-        "The rotation of a resource is not planned yet; the next tick tries again",
-      );
+      ctx.log.warn({ uuid, error }, "The rotation of a resource could not be planned; the next tick retries");
     });
   if (failures.length > 0) throw failures[0];
 }

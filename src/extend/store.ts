@@ -8,7 +8,7 @@ import { lockedResource } from "../resources/store.ts";
 import { hold as held, isFree, take, type NextDue } from "../work/lease.ts";
 import type { KitResource } from "./contract.ts";
 
-// What a vendor's own routes and jobs read and write in the kit's tables.
+// The statements for a vendor's own routes, jobs and actions on the kit's tables.
 
 const AS_KIT_RESOURCE = `SELECT r.uuid, r.name, r.plan, r.region, r.state,
      CASE WHEN r.app_id IS NOT NULL THEN jsonb_build_object('id', r.app_id, 'name', r.app_name) END AS app
@@ -20,13 +20,13 @@ const list = statement<{ after: string }, KitResource>("list_for_your_service").
   `${AS_KIT_RESOURCE} AND r.uuid > :after ORDER BY r.uuid LIMIT 500`,
 );
 
-export const findForYou = (db: Queryable, uuid: string) => oneRow(db, find, { uuid });
+export const findForVendor = (db: Queryable, uuid: string) => oneRow(db, find, { uuid });
 
 export const listAfter = (db: Queryable, after: string) => db.query(list, { after });
 
-// Sent in the transaction that stores the change, so that whatever happens next the platform gets the vars. A step that
-// waits for tokens serves; it is locked, so that nobody wakes it before this is committed. One that is due may be
-// claimed, and have read the vars, already.
+// Writes an announcement of changed config vars, in the transaction that stores them, so that the platform gets them in any
+// case. An announcement that waits for tokens suffices; it is locked, so that it does not run before this commit. A due one
+// does not suffice: it may be claimed and have read the earlier vars.
 type Announce = { uuid: string; names: readonly string[]; traceparent: string | null };
 const announce = statement<Announce>("announce_config").sql(
   `WITH noted AS (
@@ -38,7 +38,7 @@ const announce = statement<Announce>("announce_config").sql(
      WHERE s.uuid = c.uuid AND s.kind = 'announce' AND s.due_at IS NULL AND NOT s.detail ? 'plan' FOR UPDATE)`,
 );
 
-/** `names`: of the vars that changed. */
+/** `names`: the changed vars. */
 export const announceConfig = (tx: Queryable, change: Announce) => tx.query(announce, change);
 
 interface Wish {
@@ -47,15 +47,15 @@ interface Wish {
   by: Asker;
   traceparent: string | null;
 }
-// Sent in a transaction that has locked the resource.
+// Runs in a transaction that has locked the resource.
 const rotation = statement<Wish, { result: Asked }>("write_rotation").sql(
   `WITH open AS (
-     -- Nothing is written while another rotation has not reached the app, or if an earlier try of this one was committed;
-     -- nor while old credentials wait for the end of their overlap, unless an operator names the resource.
+     -- The steps that prevent a rotation. A rotation that has not reached the app. The same request, committed by an earlier
+     -- attempt. Old credentials in their overlap, unless an operator names the resource.
      SELECT key, kind FROM steps
      WHERE uuid = :uuid AND (kind = 'rotate' OR key = :key OR (kind = 'retire' AND :by::text <> 'operator'))
    ), free AS (
-     -- What is asked for one resource stands before all that is due.
+     -- A rotation that was requested for one resource runs before the scheduled ones.
      SELECT CASE WHEN :by IN ('operator', 'service') THEN ${BEFORE_ROTATIONS} ELSE now() END AS at
      FROM credentials WHERE uuid = :uuid AND state IN (${HAS_TOKENS}, 'grant_pending') AND NOT EXISTS (SELECT FROM open)
    ), hastened AS (
@@ -74,16 +74,16 @@ const rotation = statement<Wish, { result: Asked }>("write_rotation").sql(
 export type Asker = "operator" | "operator_of_all" | "service" | "timetable";
 
 /**
- * `under_way`: the app does not have the credentials of the last rotation yet; `overlap`: the old ones are not retired
- * yet; `no_tokens`: the app could not get new ones.
+ * The result of a request. `under_way`: the app does not have the credentials of the last rotation yet. `overlap`: the old
+ * credentials are not retired yet. `no_tokens`: without tokens the app cannot get new credentials.
  */
 export type Asked = "asked" | "under_way" | "overlap" | "no_tokens";
 
-/** Writes the step of a rotation, in a transaction that has locked the resource: unless it is "asked", nothing. */
+/** Writes the step of a rotation if the result is `asked`. The caller's transaction has locked the resource. */
 export const writeRotation = async (tx: Queryable, wish: Wish) => (await oneRow(tx, rotation, wish))!.result;
 
-// A resource that your service refused to rotate is left for a day. Of a large table some pages are read, others each
-// time; and none are found while so many rotations are due that more would only wait.
+// Finds resources whose credentials are old. A resource whose rotation was refused is left out for a day. Of a large table
+// a random sample of pages is read each time. No resource is returned while 50 rotations are due, as more would only wait.
 const SAMPLE = `least(100, 100.0 * 2000 * current_setting('block_size')::int / greatest(pg_relation_size('resources'), 1))`;
 const oldCredentials = statement<{ days: number }, { uuid: string }>("find_old_credentials").sql(
   `SELECT r.uuid FROM resources r TABLESAMPLE SYSTEM (${SAMPLE}) JOIN credentials c USING (uuid)
@@ -97,10 +97,10 @@ const oldCredentials = statement<{ days: number }, { uuid: string }>("find_old_c
 
 export const findOldCredentials = (db: Queryable, days: number) => db.query(oldCredentials, { days });
 
-// The times of the jobs are the database's.
+// All times of the jobs are the database's.
 const plan = statement<{ name: string; at: string; due: Date }>("plan_your_job").sql(
   `INSERT INTO your_jobs (name, cron, due_at) VALUES (:name, :at, :due)
-   -- A job whose cron expression was changed is planned anew.
+   -- A job is planned again if its cron expression was changed.
    ON CONFLICT (name) DO UPDATE SET cron = excluded.cron, due_at = excluded.due_at WHERE your_jobs.cron <> excluded.cron`,
 );
 
@@ -110,29 +110,29 @@ export const planJob = (db: Queryable, name: string, at: string, due: Date) =>
 export interface ClaimedJob {
   name: string;
   lease: number;
-  /** Failed runs since the last one that worked. */
+  /** The number of failed runs since the last successful run. */
   attempts: number;
-  /** The process of the last run died: that run is among `attempts`. */
+  /** The process of the previous run died. That run is counted in `attempts`. */
   hasDied: boolean;
   trouble: JobTrouble | null;
   /** By the database's clock. */
   now: Date;
 }
 
-/** Of a job whose last run did not end well. */
+/** The trouble of a job whose last run has not succeeded. */
 export interface JobTrouble {
   error: string;
-  /** When the first run began since which none has ended well. */
+  /** The start of the first run since the last success. */
   since: Date;
-  /** The regular time after that, by which one should have; null: not computed yet. */
+  /** The next regular time after `since`, by which a run should have succeeded; `null` if not computed yet. */
   overdueAt: Date | null;
   alarmedAt: Date | null;
 }
 
 const LEASE_SECONDS = 60;
-// A run whose process died counts as failed, and is repeated after as long: it may be what the process died of.
+// A run whose process died counts as failed and is repeated after the same pause, because the job may have caused the death.
 const IS_FREE = isFree("your_jobs", "make_interval(mins => (2 ^ least(your_jobs.attempts, 6))::int - 1)");
-const DIED = "Its process ended before it did.";
+const DIED = "The process ended before the job had ended.";
 type ClaimedRow = Omit<ClaimedJob, "trouble"> & Omit<JobTrouble, "error"> & { error: string | null };
 const claim = statement<{ names: readonly string[] }, ClaimedRow>("claim_your_jobs").sql(
   `WITH free AS (
@@ -163,10 +163,10 @@ const hold = statement<JobClaim, { name: string }>("hold_your_job").sql(
    WHERE name = :name AND lease = :lease AND leased_until IS NOT NULL RETURNING name`,
 );
 
-/** Extends the lease. False: another process has taken the job over. */
+/** Extends the lease. Returns `false` if another process has taken the job. */
 export const holdJob = (db: Queryable, job: JobClaim) => anyRow(db, hold, job);
 
-/** What is stored of a {@link JobTrouble}. */
+/** The columns of a {@link JobTrouble}. */
 type StoredTrouble = Pick<Stored<JobModel>, "lastError" | "failingSince" | "overdueAt" | "alarmedAt">;
 
 const end = statement<JobClaim & StoredTrouble & { due: Date; attempts: number }>("end_your_job").sql(
@@ -185,7 +185,7 @@ const note = statement<JobClaim & StoredTrouble>("note_trouble_of_your_job").sql
    WHERE name = :name AND lease = :lease`,
 );
 
-/** Stores what is noticed when a run begins. */
+/** Stores the trouble of the previous run at the start of the next one. */
 export const noteTrouble = (db: Queryable, { name, lease }: JobClaim, trouble: JobTrouble) =>
   db.query(note, { name, lease, ...stored(trouble) });
 
@@ -202,8 +202,8 @@ const next = statement<{ names: readonly string[] }, NextDue>("next_of_your_jobs
 export const nextJobInSeconds = async (db: Queryable, names: readonly string[]) =>
   (await oneRow(db, next, { names }))?.seconds ?? null;
 
-// A customer's form that is sent twice, even to two processes, is one action. Not to be retried: if the answer to
-// the first try was lost, the second would find the form used. One action of a resource at a time.
+// A customer's form that is submitted twice, even to two processes, runs one action. A resource has one running action at a
+// time. The statement must not be retried: after a lost acknowledgement the retry would find the form used.
 type BeginAction = { uuid: string; spent: Uint8Array; detail: string };
 const beginAction = statement<BeginAction, { id: number }>("begin_customer_action").sql(
   `WITH spent AS (
@@ -217,7 +217,7 @@ const beginAction = statement<BeginAction, { id: number }>("begin_customer_actio
 );
 const endAction = statement<{ uuid: string; id: number; detail: string }>("end_customer_action").sql(
   `UPDATE events SET detail = detail || :detail::jsonb
-   -- Only a running one: what was erased stays erased.
+   -- Only a running action is ended, so that erased details are not written again.
    WHERE uuid = :uuid AND id = :id AND detail->>'state' = 'running'`,
 );
 const actionOf = statement<{ uuid: string; form: string }, ActionEnd>("customer_action").sql(
@@ -226,13 +226,16 @@ const actionOf = statement<{ uuid: string; form: string }, ActionEnd>("customer_
    FROM events WHERE uuid = :uuid AND type = 'customer_action' AND detail->>'form' = :form`,
 );
 
-/** The state of a customer's action. `unknown`: its process ended before it did. */
+/** The state of a customer's action. `unknown`: the process ended before the action did. */
 export interface ActionEnd {
   state: "running" | "done" | "refused" | "failed" | "unknown";
   said: string | null;
 }
 
-/** Begins an action, in the story of its resource. Null: its form was sent before, or no action may begin just now. */
+/**
+ * Records the begin of a customer's action as an event of its resource. Returns `null` if the form was submitted before,
+ * another action is running, or the resource has ended.
+ */
 export async function beginCustomerAction(
   db: Database,
   uuid: string,
@@ -240,7 +243,7 @@ export async function beginCustomerAction(
 ): Promise<number | null> {
   const spent = createHash("sha256").update(`form ${detail.form}`).digest();
   return db.transaction(async (tx) => {
-    // So that the next statement sees an action that was begun while this one waited.
+    // Locked first, so that the next statement sees an action that began while this transaction waited.
     await lockedResource(tx, uuid);
     return (await oneRow(tx, beginAction, { uuid, spent, detail: JSON.stringify(detail) }))?.id ?? null;
   });

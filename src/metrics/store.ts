@@ -8,10 +8,10 @@ import { HAS_FAILED } from "../work/queue.ts";
 import {
   whereAnnouncing,
   functionOf,
-  IS_OF_YOU,
+  IS_VENDOR_CALL,
   whereIn,
   whereNext,
-  YOUR_KINDS,
+  VENDOR_CALL_KINDS,
   type LaneName,
 } from "../resources/step.ts";
 import type { Sample } from "./metrics.ts";
@@ -63,7 +63,7 @@ const QUEUES = [
   queueOfSteps("rotations", stepsDue("rotation")),
 ].join("\nUNION ALL\n");
 
-const named = YOUR_KINDS.map((kind) => `('${kind}', '${functionOf(kind)}')`).join();
+const named = VENDOR_CALL_KINDS.map((kind) => `('${kind}', '${functionOf(kind)}')`).join();
 // The work of the vendor's functions that was called: steps that are under way or whose last call failed. What waits for
 // its turn says nothing of a function. Of each kind some are read, so that one does not hide another.
 const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE under_way) AS under_way, count(*) FILTER (WHERE failed) AS failing,
@@ -73,7 +73,7 @@ const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE under_way) AS under_w
        -- Work whose last call failed counts from when it first was due, any other from when its call began.
        CASE WHEN ${HAS_FAILED} AND detail ? 'dueSince' THEN (detail->>'dueSince')::timestamptz
          WHEN ${HAS_FAILED} OR (leased_until > now() AND attempts > 0) THEN due_at END AS since
-     FROM (SELECT * FROM steps s WHERE s.kind = named.kind AND (leased_until IS NOT NULL OR last_error IS NOT NULL) AND ${IS_OF_YOU} AND NOT ${whereAnnouncing("s")}
+     FROM (SELECT * FROM steps s WHERE s.kind = named.kind AND (leased_until IS NOT NULL OR last_error IS NOT NULL) AND ${IS_VENDOR_CALL} AND NOT ${whereAnnouncing("s")}
        ORDER BY due_at LIMIT ${MOST_ROWS_WAITING}) called
    ) work ON true GROUP BY function`;
 

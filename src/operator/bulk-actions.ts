@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import { LEGACY_GRANTS_OFF, recoverGrants, refreshTokens } from "./tokens.ts";
-import { askRotation, NO_ROTATION, rotationOf } from "../extend/rotation.ts";
+import { requestRotation, NO_ROTATION, rotationOf } from "../extend/rotation.ts";
 import { forEachResource, type How, type Report, type Which } from "./work-through.ts";
 import { refuseWhileHeld } from "../processes/history.ts";
 import { Refusal } from "../errors.ts";
@@ -109,7 +109,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
         which,
         async ({ uuid, state, credential }) => {
           if (state !== "provisioned") return { skipped: state };
-          const end = await askRotation(ctx, uuid, which === "all" ? "operator_of_all" : "operator");
+          const end = await requestRotation(ctx, uuid, which === "all" ? "operator_of_all" : "operator");
           return end === "asked" ? null : { skipped: end === "no_tokens" ? credential : end };
         },
         { ...how, isWanted: ({ state }) => state === "provisioned" },

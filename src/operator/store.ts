@@ -8,12 +8,12 @@ import type { ResourceState } from "../resources/states.ts";
 import { ALARM_AFTER_ATTEMPTS, HAS_FAILED, IS_LATE, STEP_COLUMNS, type StepRow } from "../work/queue.ts";
 import { NOTICED } from "../work/lease.ts";
 import {
-  IS_OF_YOU,
+  IS_VENDOR_CALL,
   stepOf,
   whereAnnouncing,
-  whereBeside,
+  whereIndependent,
   whereTurn,
-  YOUR_KINDS,
+  VENDOR_CALL_KINDS,
   type Step,
   type StepKind,
 } from "../resources/step.ts";
@@ -179,7 +179,7 @@ export const failingGrants = async (db: Queryable) => (await oneRow(db, failingE
 
 /** A call of a function that goes on for longer than this hangs, or is slow. */
 const SLOW = "interval '10 seconds'";
-const kinds = YOUR_KINDS.map((kind) => `('${kind}')`).join();
+const kinds = VENDOR_CALL_KINDS.map((kind) => `('${kind}')`).join();
 // The same work as that of the metrics `addon_your_service_failing` and `…_under_way`, but that a call has a while to end.
 const trouble = statement<object, Trouble>("trouble_of_functions").sql(
   `SELECT kind, failed AS "isFailing", count(*)::int AS count,
@@ -212,7 +212,7 @@ const atPlatform = statement<object, FailingSteps>("failing_at_platform").sql(
      greatest(extract(epoch FROM now() - min(coalesce((detail->>'dueSince')::timestamptz, due_at))), 0)::float8 AS seconds,
      coalesce((array_agg(uuid::text ORDER BY due_at, uuid))[1:3], '{}') AS some, (array_agg(last_error ORDER BY due_at))[1] AS "lastError"
    FROM (SELECT kind, uuid, due_at, detail, last_error FROM steps s
-     WHERE last_error IS NOT NULL AND (NOT ${IS_OF_YOU} OR ${whereAnnouncing("s")} OR detail ? 'isOfPlatform')
+     WHERE last_error IS NOT NULL AND (NOT ${IS_VENDOR_CALL} OR ${whereAnnouncing("s")} OR detail ? 'isOfPlatform')
        -- What is stuck has its own alarm.
        AND attempts < ${ALARM_AFTER_ATTEMPTS} LIMIT ${MOST_COUNTED}) few`,
 );
@@ -229,7 +229,7 @@ const hand = (
   take: statement<{ uuid: string; isNamed: boolean }, StepRow & ResourceRow>(`take_${event}`).sql(
     `WITH picked AS (
      SELECT s.id, s.leased_until FROM steps s
-     WHERE s.uuid = :uuid AND ${IS_OF_YOU} AND ${where}
+     WHERE s.uuid = :uuid AND ${IS_VENDOR_CALL} AND ${where}
        -- Of a resource that was named, also what is in no trouble.
        AND (:isNamed OR ${inTrouble})
      FOR UPDATE
@@ -240,7 +240,7 @@ const hand = (
      -- The process whose lease was taken away notices that at its next extension. Until then the steps behind wait, so
      -- that no other call is made for its resource.
      UPDATE steps s SET leased_until = ${NOTICED}, due_at = greatest(s.due_at, ${NOTICED}) FROM picked p
-     WHERE s.uuid = :uuid AND s.id > p.id AND p.leased_until > now() AND NOT ${whereBeside("s")} AND s.due_at IS NOT NULL
+     WHERE s.uuid = :uuid AND s.id > p.id AND p.leased_until > now() AND NOT ${whereIndependent("s")} AND s.due_at IS NOT NULL
        AND (s.leased_until IS NULL OR s.leased_until <= now()) AND s.id NOT IN (SELECT id FROM picked)
    ), noted AS (
      INSERT INTO events (uuid, type, detail) SELECT :uuid::uuid, '${event}', jsonb_build_object('step', kind) FROM taken
@@ -248,7 +248,7 @@ const hand = (
    SELECT * FROM taken`,
   ),
   find: statement<object, Pick<StoredStep, "uuid">>(`find_${event}`).sql(
-    `SELECT DISTINCT s.uuid FROM steps s WHERE ${IS_OF_YOU} AND ${where} AND ${inTrouble} ORDER BY 1`,
+    `SELECT DISTINCT s.uuid FROM steps s WHERE ${IS_VENDOR_CALL} AND ${where} AND ${inTrouble} ORDER BY 1`,
   ),
 });
 const HANDS = {

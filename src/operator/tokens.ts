@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { askForGrant } from "../credentials/lost-grants.ts";
+import { requestGrant } from "../credentials/lost-grants.ts";
 import { refreshNow } from "../credentials/pools.ts";
 import { forEachResource, type End, type How, type Report, type Which } from "./work-through.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
@@ -60,7 +60,7 @@ export async function recoverGrants(ctx: Context, which: Which, how: How): Promi
     which,
     async ({ uuid, state, credential, isRecoverable }) => {
       if (!isRecoverable) return { skipped: state === "provisioned" ? credential : state };
-      const asked = await askForGrant(ctx, uuid, isOpen);
+      const asked = await requestGrant(ctx, uuid, isOpen);
       if (typeof asked === "object") return asked;
       isOpen = true;
       // A grant lives five minutes, so it is exchanged before the next one is asked for.

@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { KitError } from "../errors.ts";
 import { callAction } from "../extend/calls.ts";
-import { findForYou } from "../extend/store.ts";
+import { findForVendor } from "../extend/store.ts";
 import { UsedWrongly } from "./errors.ts";
 import type { How } from "./work-through.ts";
 
@@ -24,7 +24,7 @@ export async function runYourAction(
     throw new UsedWrongly(
       `Your service has no action "${name}". Actions: ${Object.keys(actions).join(", ") || "none"}.`,
     );
-  const resource = await findForYou(ctx.db, uuid);
+  const resource = await findForVendor(ctx.db, uuid);
   if (!resource) throw new KitError("not_provisioned", `Resource ${uuid} is not there, or not any more.`);
   return callAction(
     ctx,

@@ -1,7 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Readiness } from "../app.ts";
 import { hasOperator } from "../config.ts";
-import { isConnectionConfigError, isDatabaseUnreachable, throwInWords } from "../database/database.ts";
+import {
+  isConnectionConfigError,
+  isDatabaseUnreachable,
+  throwAsMisconfigured,
+} from "../database/database.ts";
 import { checkMigrations } from "../database/migrations.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { expectBeats } from "../metrics/store.ts";
@@ -76,7 +80,7 @@ async function checkDatabase(ctx: OpenContext, role: Role, signal: AbortSignal):
       return;
     } catch (error) {
       if (signal.aborted || isConnectionConfigError(error) || !isDatabaseUnreachable(error))
-        throwInWords(error);
+        throwAsMisconfigured(error);
       ctx.log.warn({ reason: messageOf(error) }, "The database does not answer yet; waiting for it");
       ctx.work.noteOutage();
       await sleep(PAUSE_MS, undefined, { signal });

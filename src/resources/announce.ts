@@ -8,30 +8,30 @@ import { isOfPlanChange, type Step } from "./step.ts";
 import { settleAnnounced } from "./step-store.ts";
 import { findResource } from "./store.ts";
 
-// The steps that tell the platform what a resource has become. Each throws in order to be tried again.
+// The steps that report the state of a resource to the platform. A step that throws is retried.
 
 export async function announce(ctx: Context, step: Step): Promise<void> {
   const { uuid, state } = step.resource;
   const platform = ctx.platformFor(uuid);
   await pushConfig(ctx, step);
-  // The announcement of a plan change may run beside that of the provision before it, which tells this once.
+  // The announcement of a plan change may run beside that of the provision; only the latter marks the add-on provisioned.
   if (state === "provisioning" && !isOfPlanChange(step)) await markProvisioned(platform);
   if (await settleAnnounced(ctx.db, step, ctx.vendor.rotation?.overlapMinutes))
     ctx.log.info({ uuid, requestId: step.requestId }, "The platform has the config vars");
 }
 
 /**
- * Sends the full set of config vars, but only if something differs, so that after a lost answer a look shows whether it
- * was set (platform document, "Add-on configuration"). The first set is sent without a look. The vars are checked against
- * this release's offer only if the platform refuses them for half an hour: a newer one may have set them, for a manifest
- * that is still to come.
+ * Sends the full set of config vars if the platform's set differs (platform document, "Add-on configuration"). The first
+ * set of a new resource is sent without reading the platform's. After half an hour of refusals, vars that this release's
+ * offer does not declare are left out. Not earlier, because a newer release may have set them before its manifest was
+ * pushed.
  */
 async function pushConfig({ db, vault, offer, platformFor }: Context, step: Step): Promise<void> {
   const { uuid, state } = step.resource;
   const { attempts } = step;
   const mayBeSet = state === "provisioned" || attempts > 1;
   const { config } = platformFor(uuid);
-  // Repeats while other processes store other vars: their update may have reached the platform before ours.
+  // Repeated until the stored vars are the sent ones: another process may have stored and sent other vars in between.
   for (let sent: Buffer | null = null, isLook = mayBeSet; ; isLook = true) {
     const resource = await findResource(db, uuid);
     if (!resource?.sealedConfig || sent?.equals(resource.sealedConfig)) return;
@@ -48,27 +48,30 @@ async function pushConfig({ db, vault, offer, platformFor }: Context, step: Step
   }
 }
 
-/** Tells the platform that an asynchronous provision failed for good. */
+/** Reports to the platform that an asynchronous provision failed for good. */
 export async function reportFailure(ctx: Context, step: Step): Promise<void> {
   const { uuid } = step.resource;
   let isProvisioned = false;
   try {
-    isProvisioned = await isDoneOverThere(ctx.platformFor(uuid));
+    isProvisioned = await isProvisionedAtPlatform(ctx.platformFor(uuid));
   } catch (error) {
-    if (!isGoneOrMute(error)) throw error;
+    if (!needsNoReport(error)) throw error;
   }
   if (isProvisioned) {
     const about = { uuid, requestId: step.requestId };
     if (await settleAnnounced(ctx.db, step))
-      ctx.log.warn(about, "What was given up is provisioned at the platform, and stays");
+      ctx.log.warn(
+        about,
+        "Provision was given up, but the platform has it as provisioned; the resource is kept",
+      );
     return;
   }
   await failProvision(ctx, uuid);
-  // `failProvision` has deleted this step with the others, unless there was nothing left to fail.
+  // If the provision had ended before, `failProvision` has not deleted this step.
   await endStep(ctx.db, step);
 }
 
-/** After a call whose answer was lost, the platform rightly refuses another. */
+/** If the answer to an earlier call was lost, the platform refuses this one although the add-on is provisioned. */
 async function markProvisioned(platform: ReturnType<PlatformFor>): Promise<void> {
   try {
     await platform.actions.provision();
@@ -80,11 +83,12 @@ async function markProvisioned(platform: ReturnType<PlatformFor>): Promise<void>
 }
 
 /**
- * Takes a provision back. True: the platform has it as provisioned, so it stays. Once told that it is done, the platform
- * refuses to take it back, and we may not know that it was told; then the add-on's own state decides. While the platform
- * denies access to the app (403), it does not show that state either: this throws, and the step is tried again.
+ * Reports the failure to the platform. Returns `true` if the platform has the add-on as provisioned: the answer to the
+ * service's earlier success report may have been lost, and the platform refuses a failure report after a success. The
+ * add-on's state at the platform then decides. While the platform denies access to the app (403), the state cannot be
+ * read either; the function throws, and the step is retried.
  */
-async function isDoneOverThere(platform: ReturnType<PlatformFor>): Promise<boolean> {
+async function isProvisionedAtPlatform(platform: ReturnType<PlatformFor>): Promise<boolean> {
   try {
     await platform.actions.deprovision();
     return false;
@@ -95,12 +99,11 @@ async function isDoneOverThere(platform: ReturnType<PlatformFor>): Promise<boole
 }
 
 /**
- * Whether nothing needs to be told: the platform has no such add-on, or no token will come. Without a grant nothing was
- * ever said; a pair that is refused for good has outlived its add-on (platform document, "Token response"); and a
- * provision that the platform was not told of, it gives up itself. A quarantined credential may open again, so it does
- * not count.
+ * Whether the failure need not be reported: the platform has no such add-on, or this service will get no token to report
+ * it. The platform itself gives up a provision without a report. A pair that is refused for good has outlived its add-on
+ * (platform document, "Token response"). A quarantined credential does not count, since its key may be restored.
  */
-function isGoneOrMute(error: unknown): boolean {
+function needsNoReport(error: unknown): boolean {
   if (error instanceof NoToken) return error.isFinal && error.id !== "quarantined";
   return isRefusedWith(error, 404, 410);
 }

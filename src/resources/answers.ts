@@ -6,9 +6,9 @@ import type { Json } from "../values.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import type { ResourceRow } from "./rows.ts";
 
-// What the platform is answered (assumed, section 1).
+// The answers to the platform's requests (assumed, section 1).
 
-/** The exact bytes of the body, the same at every repetition. */
+/** An HTTP answer. A repeated request gets the same `body`, byte for byte. */
 export interface Answer {
   status: number;
   body: string;
@@ -19,14 +19,14 @@ export type Result =
       is: "done";
       config: Readonly<Record<string, string>>;
       message: string | undefined;
-      /** Of a rotation: what it replaced. */
+      /** Of a rotation: names the replaced credentials. */
       retires?: Json;
       logDrainUrl?: string | undefined;
     }
   | { is: "later"; message: string; againInSeconds: number; logDrainUrl?: string | undefined }
   | { is: "refused"; refusal: Refusal };
 
-/** The answer that says a result; `uuid`: of a provision, whose answer has the resource's id. */
+/** The answer for a result. `uuid`: given for a provision, whose answer contains the resource's id. */
 export function answerOf(result: Result, uuid?: string): Answer {
   if (result.is === "refused") return refusalAnswer(result.refusal);
   if (result.is === "later") return laterAnswer(result.message, uuid, result.logDrainUrl);
@@ -47,7 +47,7 @@ export function sealAnswer(vault: Vault, uuid: string, body: string): Uint8Array
   return vault.seal(resourceSealContext("sealed_answer", uuid), body);
 }
 
-/** What a provision was answered; null: nothing yet. Throws a {@link Refusal} if it was deprovisioned. */
+/** The stored answer to a provision; `null` if none is stored yet. Throws a {@link Refusal} if it was deprovisioned. */
 export function givenAnswer(
   vault: Vault,
   { uuid, state, answerStatus, sealedAnswer }: ResourceRow,
@@ -58,8 +58,8 @@ export function givenAnswer(
   return { status: answerStatus, body };
 }
 
-export function unknownPlan(plans: object, asked: string): Refusal {
-  const shown = asked.slice(0, 60).toWellFormed();
+export function unknownPlan(plans: object, requested: string): Refusal {
+  const shown = requested.slice(0, 60).toWellFormed();
   const words = `There is no plan "${shown}". Plans: ${Object.keys(plans).join(", ")}.`;
   return new Refusal(words, { id: "unknown_plan" });
 }
@@ -72,12 +72,13 @@ export const notFound = () =>
 
 export type Persist = <Stored>(work: (isTooLate: () => boolean) => Promise<Stored>) => Promise<Stored>;
 
-/** So long each piece of work may wait even when the vendor's function has used up the rest. */
+/** How long each piece of work may wait even when the vendor's function has used up the time of the request. */
 const LEAST_MS = 2_000;
 
 /**
- * Runs idempotent database work, waiting while the database is unreachable: for the platform a refusal is final. The
- * deadline of the request is counted from its arrival: it may have waited for this process to start.
+ * Returns a function that runs idempotent database work and retries it while the database is unreachable, because the
+ * platform takes every error as final. The deadline counts from the arrival of the request, which may be earlier than
+ * the start of its handler.
  */
 export function requestDeadline(receivedAtMs: number, { requestMs }: Pace): Persist {
   const until = receivedAtMs + requestMs;
@@ -87,16 +88,16 @@ export function requestDeadline(receivedAtMs: number, { requestMs }: Pace): Pers
 }
 
 /**
- * Looks for an answer that another request or process is about to store, the last time with `isLate`, when `untilMs`
- * (`performance.now()`) has passed and the platform cannot be left waiting.
+ * Calls `find` until it returns an answer, which another request or process may be about to store. The last call is made
+ * after `untilMs` (`performance.now()`), with `isLate`.
  */
 export async function answerInTime<Found>(
-  look: (isLate: boolean) => Promise<Found | null>,
+  find: (isLate: boolean) => Promise<Found | null>,
   untilMs: number,
 ): Promise<Found | null> {
   for (;;) {
     const isLate = performance.now() > untilMs;
-    const found = await look(isLate);
+    const found = await find(isLate);
     if (found !== null || isLate) return found;
     await sleep(50);
   }

@@ -27,13 +27,14 @@ import {
 import { wasNeverProvisioned } from "./rows.ts";
 import { lockedResource } from "./store.ts";
 
-// While a plan changes, the new plan stands in its step, and the resource keeps the plan it has until the change is made.
-// So a refused change leaves nothing to take back, and changes that wait for one another start from what is then there.
+// While a plan changes, its step holds the new plan; the resource keeps its plan until the change is made. A refused change
+// therefore needs no rollback, and a queued change starts from the plan that the changes before it have left.
 
 /**
- * Answers a plan change (assumed, section 1). It stores the change as a step, runs that step, and waits for the
- * vendor's result; after `pace.vendorMs` the change is accepted and made later. A change that is being made for another
- * request is answered first, as the last one answered counts. Throws a `Refusal` for what cannot be changed.
+ * Answers a plan change (assumed, section 1): stores the change as a step, runs the step and waits for the vendor's
+ * result. After `pace.vendorMs` the change is accepted with 202 and made later. While another request's change is being
+ * made, that request is answered first, because the last answered change wins. Throws a `Refusal` for a change that is
+ * not possible.
  */
 export async function changePlan(
   ctx: Context,
@@ -55,8 +56,8 @@ export async function changePlan(
 }
 
 /**
- * Begins a change. A step: to be run by this process. An answer: another step is to run first, or nothing is to change.
- * Null: another request is to be answered first, and may be waited for.
+ * Begins a change. Returns a step if this process is to run it; an answer if another step runs first or the plan stays
+ * the same; `null` if another request is to be answered first.
  */
 async function begin(ctx: Context, tx: Queryable, wish: PlanChange, isLate: boolean) {
   const { uuid, plan, key, requestId, traceparent } = wish;
@@ -75,7 +76,7 @@ async function begin(ctx: Context, tx: Queryable, wish: PlanChange, isLate: bool
   const present = last?.plan ?? resource.plan;
   // The present plan may no longer be on offer; a repeated change to it still succeeds.
   if (plan !== present && !Object.hasOwn(plans, plan)) throw unknownPlan(plans, plan);
-  // Written by an earlier try of this request, whose acknowledgement was lost.
+  // An earlier attempt of this request may have written the step, and the acknowledgement was lost.
   const own = open.find((each) => each.key === key);
   if (own?.isAccepted) return queued;
   if (own?.lease === FIRST_LEASE) return step;
@@ -92,8 +93,8 @@ async function begin(ctx: Context, tx: Queryable, wish: PlanChange, isLate: bool
 }
 
 /**
- * The answer of a change that has begun; null: it was settled elsewhere. While its outcome cannot be stored the answer
- * is 202, as the step will be finished whatever happens, or the vendor's refusal, which is final.
+ * The answer of a change that has begun; `null` if another process settled it. If the outcome cannot be stored, the
+ * answer is the vendor's refusal, which is final, or else 202: the stored step will be finished in any case.
  */
 async function resultOrAccepted(
   ctx: Context,
@@ -110,10 +111,10 @@ async function resultOrAccepted(
   } catch (error) {
     ctx.log.warn(
       { uuid, requestId: step.requestId, plan, error },
-      "The outcome of a plan change could not be stored in time; it will be stored later",
+      "The result of a plan change could not be stored before its request was answered; still retrying",
     );
     if (step.result?.is === "refused") return refusalAnswer(step.result.refusal);
-    // A refusal from now on raises an alarm.
+    // The customer was answered 202, so a later refusal must raise an alarm.
     step.detail.isAccepted = true;
     return takesLonger(plan);
   }
@@ -121,9 +122,12 @@ async function resultOrAccepted(
 }
 
 async function unchanged({ log }: Context, tx: Queryable, { uuid, plan }: PlanChange): Promise<Answer> {
-  // Only when the limit is passed, not at each call beyond it: a flood of calls must not become a flood of alarms.
+  // One alarm when the limit is passed, not one for each further call.
   if ((await noteUnchanged(tx, uuid)) === MOST_UNCHANGED_CALLS)
-    log.error({ alarm: "plan_unchanged_often", uuid, plan }, "Asked again and again for the plan it has");
+    log.error(
+      { alarm: "plan_unchanged_often", uuid, plan },
+      `The platform requested a plan change to the present plan more than ${MOST_UNCHANGED_CALLS} times in an hour`,
+    );
   return { status: 200, body: JSON.stringify({ message: `The plan is ${plan} already.` }) };
 }
 

@@ -1,15 +1,15 @@
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import type { ResourceRow } from "./rows.ts";
 
-/** Null removes it. */
+/** A config var of an app. The platform removes a var whose value is `null`. */
 export interface ConfigVar {
   name: string;
   value: string | null;
 }
 
 /**
- * What is wanted now, and null for every name we set before and no longer want. PATCH merges by name, so sending the
- * full set again changes nothing (assumed, section 5, "add-on config").
+ * The wanted vars, and `null` for every name that was set before and is no longer wanted. PATCH merges by name, so
+ * sending the full set twice has the same effect as once (assumed, section 5, "add-on config").
  */
 export function fullSet(before: readonly ConfigVar[], wanted: Readonly<Record<string, string>>): ConfigVar[] {
   const set = Object.entries(wanted).map(([name, value]): ConfigVar => ({ name, value }));
@@ -19,11 +19,14 @@ export function fullSet(before: readonly ConfigVar[], wanted: Readonly<Record<st
   return [...set, ...dropped];
 }
 
-/** What a full set wants. */
+/** The vars of a full set that have a value. */
 export const wantedOf = (set: readonly ConfigVar[]): Record<string, string> =>
   Object.fromEntries(set.flatMap(({ name, value }) => (value === null ? [] : [[name, value]])));
 
-/** The full set that a result means: what it left as it was `before` is as it is `now`. */
+/**
+ * The full set for the `result` of a vendor's function that saw the vars `before` and ended when they were `now`. A var
+ * that the function did not change keeps its present value.
+ */
 export function mergedSet(
   before: readonly ConfigVar[],
   now: readonly ConfigVar[],

@@ -5,9 +5,9 @@ import { wasNeverProvisioned } from "./rows.ts";
 import { findResource } from "./store.ts";
 
 /**
- * Answers a deprovision (assumed, section 1). Throws a `Refusal` for a uuid never provisioned (404) or already
- * deprovisioned (410). A uuid never seen leaves a tombstone: a provision that this request overtook on its way then finds
- * it, and makes nothing that would never be taken down.
+ * Answers a deprovision (assumed, section 1). Throws a `Refusal` for a uuid that was never provisioned (404) or is
+ * deprovisioned already (410). A uuid that is not stored gets a tombstone: if this request overtook its provision, the
+ * tombstone makes the service refuse that provision.
  */
 export async function deprovision(
   ctx: Pick<Context, "db" | "log" | "pace" | "trace" | "wake">,
@@ -16,7 +16,7 @@ export async function deprovision(
   receivedAtMs = performance.now(),
 ): Promise<void> {
   const persist = requestDeadline(receivedAtMs, ctx.pace);
-  // Also if an earlier try was committed and its acknowledgement was lost: then this request was the first, and succeeds.
+  // Kept across retries: an earlier attempt of this request may have been committed without an acknowledgement.
   let isFirst = false;
   await persist(() =>
     ctx.db.transaction(async (tx) => {
@@ -27,6 +27,6 @@ export async function deprovision(
     const resource = await persist(() => findResource(ctx.db, uuid));
     throw !resource || wasNeverProvisioned(resource) ? notFound() : deprovisioned();
   }
-  ctx.log.info({ uuid, requestId }, "Deprovisioned: a tombstone stays, every secret is erased");
+  ctx.log.info({ uuid, requestId }, "Resource deprovisioned; all its secrets are erased");
   ctx.wake.runVendorSteps();
 }

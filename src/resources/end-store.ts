@@ -1,4 +1,4 @@
-import { anyRow, isHeldUp, type Database, type Queryable } from "../database/database.ts";
+import { anyRow, isConflict, type Database, type Queryable } from "../database/database.ts";
 import { statement } from "../database/statement.ts";
 import type { Log } from "../logging/log.ts";
 import { whereBroughtBack } from "../processes/history-store.ts";
@@ -6,7 +6,7 @@ import type { Vault } from "../vault/vault.ts";
 import { NOTICED } from "../work/lease.ts";
 import { sealAnswer } from "./answers.ts";
 import { whereCan } from "./states.ts";
-import { IS_OF_YOU } from "./step.ts";
+import { IS_VENDOR_CALL } from "./step.ts";
 import { lockedResource } from "./store.ts";
 
 // The statements that end a resource.
@@ -16,10 +16,9 @@ const lockCredential = statement<{ uuid: string }>("lock_credential_row").sql(
 );
 
 /**
- * Locks a resource and its credential until the transaction ends, so that the next statement sees a step that was
- * inserted while this one waited: a statement sees the snapshot of the moment it began. False, and nothing is locked:
- * there is no such resource. Its credential must not be locked alone: all others lock the resource first, and a
- * deadlock would end one.
+ * Locks a resource and its credential until the transaction ends. A statement sees the snapshot of its start, so only a
+ * statement that starts after the lock sees the steps that were inserted while the lock was awaited. Returns `false`,
+ * and locks no row, if there is no such resource. The resource is locked first, as everywhere, to avoid deadlocks.
  */
 export async function lockWithCredential(tx: Queryable, uuid: string): Promise<boolean> {
   const resource = await lockedResource(tx, uuid);
@@ -27,16 +26,16 @@ export async function lockWithCredential(tx: Queryable, uuid: string): Promise<b
   return resource !== null;
 }
 
-/** What ends a resource: the request and its trace, if one does. */
+/** `requestId` and `traceparent`: those of the request that ends the resource; `null` if no request does. */
 type End = { uuid: string } & Record<"requestId" | "traceparent", string | null>;
 
 /**
- * SQL: ends a resource, in one statement.
+ * SQL that ends a resource in one statement.
  *
  *   resources    the new state; every secret is erased
- *   credentials  every secret is erased; the lease number rises, so that a call under way stores nothing
- *   steps        all are deleted, and a clean-up is written
- *   events       what ended it
+ *   credentials  every secret is erased; the lease number rises, so a call under way cannot store its result
+ *   steps        all steps are deleted, a clean-up is written
+ *   events       the cause of the end
  */
 const ending = <Sets extends string, Where extends string>(
   event: string,
@@ -53,29 +52,29 @@ const ending = <Sets extends string, Where extends string>(
    ), cancelled AS (
      DELETE FROM steps s USING gone WHERE s.uuid = gone.uuid RETURNING s.kind, s.key, s.leased_until, s.attempts
    ), running AS (
-     -- Calls of the vendor's functions, and a report that still waits for one.
+     -- Calls of the vendor's functions, and a failure report that still waits for the end of such a call.
      SELECT s.leased_until AS until FROM cancelled s
-       WHERE ${IS_OF_YOU} OR (s.kind = 'report_failure' AND s.attempts = 0)
+       WHERE ${IS_VENDOR_CALL} OR (s.kind = 'report_failure' AND s.attempts = 0)
      UNION ALL SELECT ${NOTICED} FROM events
        WHERE uuid = :uuid AND type = 'customer_action' AND detail->>'state' = 'running' AND at > now() - interval '1 minute'
      UNION ALL SELECT ${NOTICED} FROM operator_actions
        WHERE uuid = :uuid AND state = 'running' AND action ~ '^(your-|kit action )' AND seen_at > now() - interval '1 minute'
    ), noticed AS (
-     -- The clean-up begins only when they have noticed that the resource ended.
+     -- The clean-up begins when the running calls have noticed the end of the resource.
      SELECT greatest(max(until), ${NOTICED}) AS at FROM running WHERE until IS NOT NULL HAVING count(*) > 0
    ), cleaning AS (
      INSERT INTO steps (uuid, kind, key, due_at, leased_until, request_id, traceparent)
      SELECT uuid, 'clean_up',
-       -- A clean-up that existed already keeps its key.
+       -- A clean-up that was already written keeps its idempotency key.
        coalesce((SELECT key FROM cancelled WHERE kind = 'clean_up' LIMIT 1), gen_random_uuid()),
        coalesce((SELECT at FROM noticed), now()), (SELECT at FROM noticed),
        :requestId, coalesce(:traceparent, (SELECT c.traceparent FROM credentials c WHERE c.uuid = gone.uuid)) FROM gone
    )
    INSERT INTO events (uuid, type) SELECT uuid, '${event}' FROM gone RETURNING uuid` as const;
 
-// Where the outcome is unknown a process may still hold the tokens, and store them once it thaws or has its database. A
-// code that cannot be decrypted is dead after its five minutes, whatever key comes back. A lost grant that is due is asked
-// for once more at the platform.
+// SQL condition: the grant can no longer be exchanged. After an unknown outcome, a suspended process or one without its
+// database may still hold the tokens and store them later. A quarantined code has expired after five minutes, even if its
+// key is restored. A lost grant with a due time is excluded: the platform is queried about it once more.
 const IS_STRANDED = `(c.state = 'grant_lost' AND c.due_at IS NULL
     AND (c.reason = 'outcome_unknown' AND c.grant_deadline > now() - interval '2 minutes') IS NOT TRUE
   OR c.state = 'quarantined' AND c.generation = 0
@@ -104,8 +103,8 @@ const fail = statement<End & { answer: Uint8Array; isOnlyStranded: boolean }, { 
 const leaveTombstoneOfUnseen = statement<{ uuid: string }, { uuid: string }>("deprovision_unseen").sql(
   `WITH unseen AS (
      INSERT INTO resources (uuid, plan, state) VALUES (:uuid, '', 'deprovisioned')
-     -- Waits for a provision of this uuid that is just being written; then nothing is inserted, and the statement
-     -- deprovision finds that resource.
+     -- A provision of this uuid may be in an open transaction. The insert waits for its commit and then inserts no row;
+     -- the caller locks that resource and ends it.
      ON CONFLICT (uuid) DO NOTHING RETURNING uuid
    ), erased AS (
      INSERT INTO credentials (uuid, state) SELECT uuid, 'erased' FROM unseen
@@ -113,7 +112,10 @@ const leaveTombstoneOfUnseen = statement<{ uuid: string }, { uuid: string }>("de
    INSERT INTO events (uuid, type) SELECT uuid, 'deprovisioned_before_provision' FROM unseen RETURNING uuid`,
 );
 
-/** Ends a resource. False: it had ended, or was never seen; then a tombstone is left all the same. */
+/**
+ * Ends a resource. Returns `false` if it had ended before, or if the uuid was not stored; an unknown uuid gets a
+ * tombstone.
+ */
 export async function endResource(
   tx: Queryable,
   uuid: string,
@@ -128,9 +130,9 @@ export async function endResource(
 }
 
 /**
- * Ends a provision that cannot be completed, in a transaction that has locked it with its credential. `onlyIfStranded`:
- * only if its grant can no longer be exchanged: then the platform can never be told that it is done. False: there was
- * none to end.
+ * Ends a provision that cannot be completed. The caller's transaction has locked the resource and its credential.
+ * `onlyIfStranded`: only if the grant can no longer be exchanged; without tokens the platform cannot be informed that
+ * the provision is done. Returns `false` if no provision was ended.
  */
 export async function failLocked(
   tx: Queryable,
@@ -149,7 +151,7 @@ export async function failLocked(
   });
 }
 
-/** The same in a transaction of its own. */
+/** {@link failLocked} in a new transaction. */
 export async function failProvision(
   { db, vault }: { db: Database; vault: Vault },
   uuid: string,
@@ -161,25 +163,25 @@ export async function failProvision(
   });
 }
 
-// Lost grants stay lost, and accumulate over the years; few of them belong to a resource that is still provisioning. One
-// that came back with a backup may have been completed since, and lives: an operator decides.
+// Rows with lost grants accumulate over the years, and few of them belong to a provisioning resource. A resource that a
+// backup restored is left out: its provision may have been completed after the backup, so an operator decides.
 const stranded = statement<Record<never, never>, { uuid: string }>("find_stranded").sql(
   `SELECT c.uuid FROM credentials c JOIN resources r USING (uuid)
    WHERE ${IS_STRANDED} AND ${whereCan("given_up")} AND r.answer_status IS NOT NULL
      AND NOT ${whereBroughtBack("r.created_at")} LIMIT 1000`,
 );
 
-/** Fails the put-off provisions whose grant was lost. */
+/** Fails the asynchronous provisions whose grant was lost. */
 export async function failStranded(ctx: { db: Database; vault: Vault; log: Log }): Promise<void> {
   for (const { uuid } of await ctx.db.readWhole(stranded))
     try {
       if (await failProvision(ctx, uuid, { onlyIfStranded: true }))
-        ctx.log.warn({ uuid }, "A put-off provision fails: its grant can no longer be exchanged");
+        ctx.log.warn({ uuid }, "Asynchronous provision failed: its grant can no longer be exchanged");
     } catch (error) {
-      if (!isHeldUp(error)) throw error;
+      if (!isConflict(error)) throw error;
       ctx.log.warn(
         { uuid, error },
-        "A put-off provision whose grant was lost is locked; the next tick fails it",
+        "Asynchronous provision with a lost grant could not be failed: its row is locked; the next tick retries",
       );
     }
 }

@@ -7,7 +7,7 @@ import type { Secret } from "../secret.ts";
 import { credentialSealContext, type Vault } from "../vault/vault.ts";
 import type { Grant } from "./rows.ts";
 
-// The grant of a repeated provision.
+// Stores the new grant that a repeated provision brings.
 
 export const sealCode = (vault: Vault, uuid: string, code: Secret) =>
   vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
@@ -23,28 +23,29 @@ type NewGrant = Record<"requestId" | "traceparent", string | null> & {
   expiresAt: Date | null;
   exchangeAfterSeconds: number;
 };
-// A new code replaces one that was not exchanged, or a refresh token that was given up, and starts its five minutes
-// anew. Tokens that work stay.
+// A new code replaces a code that was not exchanged, or a refresh token that was given up. Its five minutes start now.
+// Tokens that work are kept.
 const replaceGrant = statement<NewGrant, { uuid: string }>("replace_grant").sql(
   `WITH alive AS (
-     -- The lock orders the new grant and the answer. A failed provision takes no code: its repeated answer is the refusal.
+     -- The lock serializes this statement with the one that stores the answer. A failed provision takes no code, because a
+     -- repeated request gets the stored refusal.
      SELECT uuid, answer_status FROM resources WHERE uuid = :uuid AND state <> 'failed' FOR SHARE
    ), replaced AS (
      UPDATE credentials c SET state = 'grant_pending', reason = NULL, sealed_grant_code = :code, grant_expires_at = :expiresAt,
        grant_number = c.grant_number + 1, grant_deadline = now() + interval '${GRANT_SECONDS} seconds',
-       -- While no answer is decided, the grant has no due time; the answer sets it.
+       -- The statement that stores the answer sets the due time of a grant that came before the answer.
        due_at = CASE WHEN alive.answer_status IS NOT NULL THEN now() + make_interval(secs => :exchangeAfterSeconds::float8) END,
-       -- outcome_unknown stays: the code may be a redelivery of the one whose call had an unknown outcome.
+       -- outcome_unknown is kept: the platform may have sent the same code again whose exchange had an unknown outcome.
        attempts = 0, rejected_at = NULL, last_error = NULL, request_id = :requestId, traceparent = :traceparent,
        sent_at = CASE WHEN c.state = 'grant_pending' THEN c.sent_at END
      FROM alive WHERE c.uuid = alive.uuid AND (c.state IN ('grant_pending', 'grant_lost', 'no_grant', 'needs_reauth')
-       -- Quarantined before it had tokens, a credential held nothing but its code.
+       -- A credential that was quarantined before its first tokens held only the old code.
        OR (c.state = 'quarantined' AND c.generation = 0)) RETURNING c.uuid
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'grant_replaced' FROM replaced RETURNING uuid`,
 );
 
-/** Takes over the grant of a repeated request. True if it will be exchanged, false if it is not needed. */
+/** Stores the grant of a repeated request. Returns `true` if it will be exchanged, `false` if it is not needed. */
 export async function receiveGrant(
   { db, vault, pace }: { db: Database; vault: Vault; pace: Pace },
   uuid: string,

@@ -9,17 +9,18 @@ import { endStep } from "../work/queue.ts";
 import type { Step } from "./step.ts";
 import { storeLook, takeLooks } from "./step-store.ts";
 
-// Which apps a resource is on, and whether the platform still has it: after its first tokens, and once a day.
+// Reads from the platform which apps a resource is on and whether the add-on still exists: after its first tokens, and
+// once a day.
 
-/** So often must the platform say that it has no such add-on, over some seconds. */
+/** How many times in a row the platform must answer that the add-on does not exist. */
 const LOOKS_TO_BELIEVE = 3;
 
-/** Platform document, "Usage rules" 1. What stores the apps ends the step. */
+/** Platform document, "Usage rules" 1. The statement that stores the apps also ends the step. */
 export async function discover(ctx: Context, step: Step): Promise<void> {
   const { uuid } = step.resource;
   const found = await findApps(ctx, uuid, step).catch((error: unknown) => {
     if (isNotThere(error) && step.attempts >= LOOKS_TO_BELIEVE) return "gone";
-    // Without a token there is no answer to wait for.
+    // Without a token the platform cannot be queried, so a retry cannot settle the doubt.
     if (step.detail.isDoubted && error instanceof NoToken) return "mute";
     throw error;
   });
@@ -30,8 +31,8 @@ export async function discover(ctx: Context, step: Step): Promise<void> {
   ctx.log.info(about, "Found the attached apps");
 }
 
-/** An add-on and its attachments. If the add-on is not there, that is what it rejects with. */
-async function askFor(platform: ReturnType<PlatformFor>) {
+/** Reads an add-on and its attachments. If both calls fail, it rejects with the error of the add-on. */
+async function readAddon(platform: ReturnType<PlatformFor>) {
   const [addon, attachments] = await Promise.allSettled([
     platform.addons.own(),
     platform.attachments.ofAddon(),
@@ -42,9 +43,9 @@ async function askFor(platform: ReturnType<PlatformFor>) {
   return { addon: addon.value, attachments: attachments.value };
 }
 
-/** `step`: the one that ends with it. */
+/** Reads and stores the apps of a resource. `step`: the discovery step that ends when they are stored. */
 export async function findApps(ctx: Pick<Context, "db" | "log" | "platformFor">, uuid: string, step?: Step) {
-  const { addon, attachments } = await askFor(ctx.platformFor(uuid));
+  const { addon, attachments } = await readAddon(ctx.platformFor(uuid));
   // The API client checks only the add-on's own id.
   if (!addon.app?.id)
     throw new KitError("no_primary_app", `The platform names no app for the add-on ${uuid}.`);
@@ -54,15 +55,19 @@ export async function findApps(ctx: Pick<Context, "db" | "log" | "platformFor">,
   return { primary: addon.app, attachments };
 }
 
-/** A process that stops waits for it first, and then 10 s for the vendor's functions. */
+/** Short, because a process that stops waits for these calls before it waits 10 s for the vendor's functions. */
 const LONGEST_LOOK_MS = 5_000;
 
 /**
- * Once a day for each resource: customers rename apps, and an add-on may have gone without a word. After a look that
- * fails, a later tick goes on. What differs from the platform's ledger by then is reported.
+ * Reads the apps of each resource once a day: customers rename apps, and a deprovision request may have been missed. The
+ * job stops after a batch with an error; a later tick continues. Then the differences from the platform are reported.
  */
 export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<void> {
-  const late = () => new KitError("late", "The platform has not said in time which apps a resource has.");
+  const late = () =>
+    new KitError(
+      "late",
+      `The platform did not return a resource's apps within ${LONGEST_LOOK_MS / 1_000} s.`,
+    );
   const look = ({ uuid }: { uuid: string }) =>
     within(LONGEST_LOOK_MS, findApps(ctx, uuid), late).catch(async (error: unknown) => {
       if (isNotThere(error)) await doubt(ctx, uuid);
@@ -74,7 +79,7 @@ export async function lookAgain(ctx: Context, signal: AbortSignal): Promise<void
     const looks = await Promise.allSettled(taken.filter(({ hasToken }) => hasToken).map(look));
     hasFailed = looks.some((each) => each.status === "rejected" && !isNotThere(each.reason));
   }
-  // Of those that were gone, a token that has expired is refreshed for the look: nothing else refreshes it for a day.
+  // Resources that the platform did not have are checked even with an expired token: the call refreshes it.
   if (!signal.aborted) await Promise.allSettled((await takeGone(ctx.db)).map(look));
   await reportMarks(ctx);
 }

@@ -5,7 +5,7 @@ import type { Pace } from "../pace.ts";
 import { within } from "../within.ts";
 import type { ProvisionRequest } from "./rows.ts";
 
-/** A provision that was answered with an error of ours: the platform takes that as final. */
+/** A provision that this service answered with an error (5xx). The platform takes that answer as final. */
 export type LostSale = Pick<ProvisionRequest, "uuid" | "plan" | "name" | "region"> & {
   requestId: string;
   /** By this process's clock. */
@@ -13,17 +13,17 @@ export type LostSale = Pick<ProvisionRequest, "uuid" | "plan" | "name" | "region
   reason: string;
 };
 
-/** What a long outage may hold in memory. Later ones are in the log alone. */
+/** How many lost sales are held in memory during an outage. Later ones are in the log only. */
 const MOST_HELD = 10_000;
 const STORED_AT_ONCE = 500;
-/** How long a process that stops waits for the database. */
+/** How long a stopping process waits for the database. */
 const LAST_TRY_MS = 2_000;
 
 export type LostSales = ReturnType<typeof createLostSales>;
 
 /**
- * Keeps the provisions that this process had to refuse, and stores them as soon as the database takes writes: `kit lost`
- * and the operator's overview list them. Those of a process that ends before that are in the log alone.
+ * Holds the lost sales of this process and stores them as soon as the database takes writes. `kit lost` and the
+ * operator's overview list them. If the process ends before they are stored, they are in the log only.
  */
 export function createLostSales({ db, log, pace }: { db: Database; log: Log; pace: Pace }) {
   const held: LostSale[] = [];
@@ -34,7 +34,7 @@ export function createLostSales({ db, log, pace }: { db: Database; log: Log; pac
     const { lostSale } = await db.prisma();
     while (held.length > 0) {
       const some = held.slice(0, STORED_AT_ONCE);
-      // A try whose acknowledgement was lost has stored them already.
+      // Duplicates: an earlier attempt may have been committed without an acknowledgement.
       await lostSale.createMany({ data: some, skipDuplicates: true });
       held.splice(0, some.length);
     }
@@ -48,7 +48,7 @@ export function createLostSales({ db, log, pace }: { db: Database; log: Log; pac
           const lost = held.splice(0, STORED_AT_ONCE).length;
           log.error(
             { error, count: lost },
-            "Lost sales cannot be stored; the log's lines provision_lost name them",
+            "The database rejects these lost sales; they are dropped. The log lines with alarm provision_lost name them",
           );
         })
         .finally(() => {
@@ -59,7 +59,7 @@ export function createLostSales({ db, log, pace }: { db: Database; log: Log; pac
   }
 
   return {
-    /** Takes one, and stores it as soon as that is possible. `error`: what its answer was made of. */
+    /** Holds a lost sale until it is stored. `error`: what made the request fail. */
     note({ uuid, plan, name, region }: ProvisionRequest, requestId: string, error: unknown): LostSale {
       const { cause = error } = Object(error) as { cause?: unknown };
       const sale: LostSale = {
@@ -75,9 +75,9 @@ export function createLostSales({ db, log, pace }: { db: Database; log: Log; pac
       storeSoon();
       return sale;
     },
-    /** Those of this process that the database has not taken yet, the oldest first. */
+    /** The lost sales of this process that are not stored yet, the oldest first. */
     held: (): readonly LostSale[] => held,
-    /** Tries to store what is held a last time. */
+    /** Tries a last time to store the held sales. */
     async stop(): Promise<void> {
       isStopped = true;
       clearTimeout(timer);
@@ -86,7 +86,7 @@ export function createLostSales({ db, log, pace }: { db: Database; log: Log; pac
         (error: unknown) =>
           log.warn(
             { count: held.length, reason: messageOf(error) },
-            "Lost sales are not stored; the log's lines provision_lost name them",
+            "The process stops before its lost sales are stored. The log lines with alarm provision_lost name them",
           ),
       );
     },

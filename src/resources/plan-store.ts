@@ -2,20 +2,20 @@ import { anyRow, oneRow, type Queryable } from "../database/database.ts";
 import { statement } from "../database/statement.ts";
 import { STEP_LEASE_SECONDS } from "../work/queue.ts";
 import { FIRST_LEASE } from "../work/step.ts";
-import { whereBeside, type Step } from "./step.ts";
+import { whereIndependent, type Step } from "./step.ts";
 
-// The steps of plan changes. While a plan changes, the new plan stands in its step (`detail.plan`).
+// The steps of plan changes. While a plan changes, its step holds the new plan (`detail.plan`).
 
 interface OpenStep {
   key: string;
-  /** The new plan, of a plan change. */
+  /** The new plan of a plan change; `null` for other steps. */
   plan: string | null;
   isAccepted: boolean;
   lease: number;
 }
 const openSteps = statement<{ uuid: string }, OpenStep>("open_steps").sql(
   `SELECT key, detail->>'plan' AS plan, detail ? 'isAccepted' AS "isAccepted", lease FROM steps
-   WHERE uuid = :uuid AND NOT ${whereBeside("steps")} ORDER BY id`,
+   WHERE uuid = :uuid AND NOT ${whereIndependent("steps")} ORDER BY id`,
 );
 
 /** The steps that a plan change waits for. */
@@ -30,8 +30,8 @@ const planChange = statement<PlanChange & { isQueued: boolean }>("write_plan_cha
      SELECT :uuid::uuid, :key::uuid, 'change_plan',
        jsonb_build_object('plan', :plan::text) || CASE WHEN :isQueued THEN '{"isAccepted": true}' ELSE '{}' END::jsonb,
        now(), CASE WHEN :isQueued THEN 0 ELSE 1 END,
-       -- 0, so that a request which tries again, and does not know whether it began or queued, does not take a step that
-       -- another process has claimed.
+       -- A retried request runs its own step if the lease is FIRST_LEASE. It must not run a queued step, which any process
+       -- may claim, so that one starts with 0.
        CASE WHEN :isQueued THEN 0 ELSE ${FIRST_LEASE} END,
        CASE WHEN NOT :isQueued THEN now() + interval '${STEP_LEASE_SECONDS} seconds' END,
        :requestId::text, :traceparent::text
@@ -40,7 +40,7 @@ const planChange = statement<PlanChange & { isQueued: boolean }>("write_plan_cha
    SELECT :uuid, 'plan_change_queued', jsonb_build_object('plan', :plan::text) WHERE :isQueued::bool`,
 );
 
-/** Writes the step of a plan change: claimed by this process, or, accepted, behind what is under way. */
+/** Writes the step of a plan change: either claimed by this process, or accepted and queued behind the open steps. */
 export const writeChange = (tx: Queryable, change: PlanChange, as: "claimed" | "queued") =>
   tx.query(planChange, { ...change, isQueued: as === "queued" });
 
@@ -49,13 +49,13 @@ const accept = statement<{ uuid: string; key: string }>("accept_plan").sql(
    WHERE uuid = :uuid AND key = :key AND kind IN ('change_plan', 'finish') RETURNING id`,
 );
 
-/** Accepts a change that is still to be made. False: its step has ended. */
+/** Marks a change that is still to be made as accepted. Returns `false` if its step has ended. */
 export const acceptChange = (db: Queryable, uuid: string, key: string) => anyRow(db, accept, { uuid, key });
 
-/** How many changes of one resource to the plan it already has raise no alarm within an hour. */
+/** How many requests for the present plan of one resource are allowed within an hour without an alarm. */
 export const MOST_UNCHANGED_CALLS = 3;
 
-// Only one event more than raises the alarm is written within an hour, however long the platform repeats itself.
+// At most one event more than the limit is written within an hour, so repeated requests do not fill the table.
 const unchanged = statement<{ uuid: string }, { earlier: number }>("note_unchanged").sql(
   `WITH earlier AS (
      SELECT 1 FROM events WHERE uuid = :uuid AND type = 'plan_unchanged' AND at > now() - interval '1 hour'
@@ -66,6 +66,6 @@ const unchanged = statement<{ uuid: string }, { earlier: number }>("note_unchang
    SELECT count(*)::int AS earlier FROM earlier`,
 );
 
-/** How often the same change was requested within the last hour, up to one more than raises the alarm. */
+/** Notes a request for the present plan. Returns how many came before it in the last hour, counted up to the limit + 1. */
 export const noteUnchanged = async (tx: Queryable, uuid: string) =>
   (await oneRow(tx, unchanged, { uuid }))!.earlier;

@@ -17,10 +17,10 @@ import { receiveGrant } from "./grant-store.ts";
 import { answerFirst, findResource, insertProvision } from "./store.ts";
 
 /**
- * Answers a provision request (assumed, section 1): delivered at least once, answered the same each time. It stores the
- * resource and, unless the plan is always answered "later", has the vendor's function run, and waits for the answer: the
- * vendor's result, or "later" after `pace.vendorMs`, whichever is stored first. A repeated request waits for the same
- * answer, byte for byte. `isHeard`: whether its caller still waits. Throws a `Refusal` for what cannot be provisioned.
+ * Answers a provision request (assumed, section 1). The platform may deliver it more than once; every delivery gets the
+ * same answer, byte for byte. The function stores the resource and runs the vendor's function, unless the plan is always
+ * answered "later". The answer is the vendor's result, or "later" after `pace.vendorMs`, whichever is stored first.
+ * `isHeard`: returns whether the caller still waits. Throws a `Refusal` for a request that cannot be fulfilled.
  */
 export async function provision(
   ctx: Context,
@@ -53,8 +53,9 @@ export async function provision(
 }
 
 /**
- * A request whose uuid is stored already. Its grant, if it is another one, is taken first: the latest code is exchanged.
- * One whose caller no longer waits brings none: a frozen process may come to a request older than one answered since.
+ * Answers a request whose uuid is stored already. A new grant in the request replaces the stored one, because only the
+ * latest code is valid. The grant of a request whose caller no longer waits is ignored: a suspended process may handle a
+ * request that is older than one that was answered since.
  */
 async function again(
   ctx: Context,
@@ -66,7 +67,7 @@ async function again(
   const by = { requestId, traceparent: ctx.trace.current() };
   if (grant && isHeard() && (await persist(() => receiveGrant(ctx, uuid, grant, by))))
     ctx.log.info({ uuid, requestId }, "A repeated provision brought a new grant");
-  // The process that began it may have died: then its step is due.
+  // If the process of the first request has died, its step is due.
   ctx.wake.runVendorSteps();
   const given = await answerInTime(async () => {
     const resource = await storedResource(ctx, uuid, persist);
@@ -77,7 +78,7 @@ async function again(
   return given ?? firstOrLater(ctx, uuid, persist);
 }
 
-/** Stores "later" as the answer, unless one was stored first. */
+/** Stores "later" as the answer unless another answer is stored. Returns the stored answer. */
 async function firstOrLater(ctx: Context, uuid: string, persist: Persist): Promise<Answer> {
   const message = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
   const later = laterAnswer(message, uuid);
@@ -89,7 +90,7 @@ async function firstOrLater(ctx: Context, uuid: string, persist: Persist): Promi
 const storedResource = async (ctx: Context, uuid: string, persist: Persist) =>
   (await persist(() => findResource(ctx.db, uuid)))!;
 
-/** Logs the members in which a repeated request differs from what is stored, without their values. */
+/** Logs which members of a repeated request differ from the stored ones, without their values. */
 function logDifferences({ log }: Context, stored: ResourceRow, request: ProvisionRequest): void {
   const { uuid, requestId, plan: asked } = request;
   const differs = (["plan", "region", "options"] as const).filter(
@@ -98,6 +99,6 @@ function logDifferences({ log }: Context, stored: ResourceRow, request: Provisio
   if (differs.length > 0)
     log.warn(
       { uuid, requestId, differs, kept: stored.plan, asked },
-      "A repeated provision differs; the first answer stands",
+      "A repeated provision differs from the first; its differences are ignored",
     );
 }

@@ -3,7 +3,7 @@ import { columnsOf, type RowOf, type Typed } from "../database/statement.ts";
 import type { Secret } from "../secret.ts";
 import type { ResourceState } from "./states.ts";
 
-/** A provision request (assumed, section 1), checked; members that the kit does not know are dropped. */
+/** A validated provision request (assumed, section 1), without the members that the kit does not know. */
 export interface ProvisionRequest {
   uuid: string;
   plan: string;
@@ -14,13 +14,13 @@ export interface ProvisionRequest {
   logInputUrl: Secret | null;
   logDrainToken: Secret | null;
   grant: Grant | null;
-  /** As the log names the request, and what follows from it; null: there was none. */
+  /** The id of the request in the log, also on later lines about its work; `null` without a request. */
   requestId: string | null;
 }
 
 export interface Grant {
   code: Secret;
-  /** As the platform says, for information only: clocks differ, so no decision uses it. */
+  /** The platform's value, for information only: no decision uses it, because clocks differ. */
   expiresAt: Date | null;
 }
 
@@ -42,10 +42,10 @@ export const RESOURCE_COLUMNS = columnsOf<
   "sealedLogDrainToken",
 );
 
-/** `plan`: as the vendor's service has made it; while it changes, the new plan stands in the step. */
+/** `plan`: the plan that the vendor's service has made. While it changes, the step holds the new plan. */
 export type ResourceRow = RowOf<typeof RESOURCE_COLUMNS>;
 
-/** A tombstone without a plan: a deprovision came, and no provision before it. */
+/** Whether the row is the tombstone of a deprovision that came without a provision before it. */
 export function wasNeverProvisioned({ plan, state }: Pick<ResourceRow, "plan" | "state">): boolean {
   return state === "deprovisioned" && plan === "";
 }

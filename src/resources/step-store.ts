@@ -3,7 +3,7 @@ import { anyRow, oneRow, type Queryable } from "../database/database.ts";
 import { statement } from "../database/statement.ts";
 import type { Named } from "../platform/types.ts";
 import type { Vault } from "../vault/vault.ts";
-import { IS_OURS, UNSAID } from "../work/queue.ts";
+import { IS_CLAIMED, LATER_MEMBERS } from "../work/queue.ts";
 import type { Claim } from "../work/step.ts";
 import type { Result } from "./answers.ts";
 import { mergedSet, openConfig, sealConfig, wantedOf } from "./config-vars.ts";
@@ -11,32 +11,32 @@ import { whereCan } from "./states.ts";
 import { BEFORE_ROTATIONS, HAS_TOKENS, whereAnnouncing, whereOfPlanChange, type Step } from "./step.ts";
 import { findResource } from "./store.ts";
 
-// What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step, without
-// a due time while it needs tokens. Every statement is fenced by the step's lease, so the work of a process that was
-// overtaken, or of a deprovisioned resource, is dropped; and by its kind: a try whose acknowledgement was lost may have
-// taken effect.
+// The statements that store the result of a step. Each ends the step and writes its results in one statement: the wanted
+// config vars, the plan, and the next step, which has no due time while it waits for tokens. Each compares the step's
+// lease number, so the result of a process that lost the step, or of a deprovisioned resource, is dropped. Most compare
+// the kind too: an earlier attempt may have been committed without an acknowledgement.
 
-/** How long replaced credentials work beside the new ones, unless your service says otherwise. */
+/** How long replaced credentials stay valid beside the new ones, unless your service sets `overlapMinutes`. */
 const USUAL_OVERLAP_MINUTES = 120;
 
 const CREDENTIAL = `(SELECT c.state FROM credentials c WHERE c.uuid = s.uuid)`;
 
-// The vendor's result of work whose caller was answered already:
+// Stores the vendor's result of work whose caller was answered already:
 //
-//   steps ─┬─ refused, of a plan change or rotation ─▶ deleted; the resource stays as it is
-//          └─ else turned: done ─▶ announce (a rotation stays, with what it replaced)
-//                          later ─▶ finish
-//                          refused ─▶ report_failure: the platform must be told
+//   steps ─┬─ refused plan change or rotation ─▶ deleted; the resource is not changed
+//          └─ else its kind becomes: done ─▶ announce (a rotation keeps its kind, and notes what it replaced)
+//                                    later ─▶ finish
+//                                    refused ─▶ report_failure
 //   resources ─ done ─▶ the config vars and the plan
 //   events    ─ what happened
 //
-// The resource is locked first: while another statement ends it, its step does not end here.
+// The resource is locked first, so that a statement that ends the resource and this one cannot both end the step.
 type Settle = Claim & {
   is: Result["is"];
-  /** The config vars as they were read, and as they are to be. */
+  /** `seen`: the sealed config vars as they were read. `config`: the ones to store. */
   seen: Uint8Array | null;
   config: Uint8Array | null;
-  /** JSON of what a rotation replaced. */
+  /** JSON that names the credentials that a rotation replaced. */
   retires: string | null;
 };
 const settle = statement<Settle, { isAccepted: boolean }>("settle_steps").sql(
@@ -45,8 +45,8 @@ const settle = statement<Settle, { isAccepted: boolean }>("settle_steps").sql(
        :is::text = 'refused' AND (${whereOfPlanChange("s")} OR s.kind = 'rotate') AS is_dropped,
        coalesce(s.detail->>'plan', r.plan) AS plan
      FROM steps s JOIN resources r ON r.uuid = s.uuid
-     WHERE ${IS_OURS} AND s.kind IN ('provision', 'finish', 'change_plan', 'rotate') AND ${whereCan("change_plan")}
-       -- An operator may have set a config var since they were read: then they are read again.
+     WHERE ${IS_CLAIMED} AND s.kind IN ('provision', 'finish', 'change_plan', 'rotate') AND ${whereCan("change_plan")}
+       -- If the config vars were changed since they were read, no row matches, and the caller reads them again.
        AND (:is::text <> 'done' OR r.sealed_config IS NOT DISTINCT FROM :seen::bytea)
      FOR UPDATE OF r
    ), dropped AS (
@@ -54,17 +54,17 @@ const settle = statement<Settle, { isAccepted: boolean }>("settle_steps").sql(
      RETURNING o.uuid, o.kind, o.of_change, s.detail
    ), next AS (
      UPDATE steps s SET attempts = 0, leased_until = NULL, last_error = NULL,
-       -- A rotation keeps its kind, so its lease number says that this is done.
+       -- A rotation keeps its kind, so a raised lease number marks that its result is stored.
        lease = s.lease + (o.kind = 'rotate')::int,
        kind = CASE WHEN o.kind = 'rotate' THEN s.kind WHEN :is = 'done' THEN 'announce'
          WHEN :is = 'later' THEN 'finish' ELSE 'report_failure' END,
-       -- Due once the platform can be called; what needs no tokens is due unless a pending grant may still bring them.
+       -- An announcement is due once there are tokens. Other steps are due now, unless a pending grant may still bring tokens.
        due_at = CASE WHEN :is = 'done' AND ${CREDENTIAL} IN (${HAS_TOKENS})
          OR :is <> 'done' AND ${CREDENTIAL} IS DISTINCT FROM 'grant_pending'
-         -- An app has its new credentials before others are made for the next resource.
+         -- An app gets its new credentials before the rotation of the next resource starts.
          THEN CASE WHEN o.kind = 'rotate' THEN ${BEFORE_ROTATIONS} ELSE now() END END,
        detail = CASE WHEN :is = 'later' AND o.of_change THEN s.detail || '{"isAccepted": true}'
-         WHEN o.kind = 'rotate' THEN jsonb_build_object('retires', :retires::jsonb) ELSE s.detail - ${UNSAID} END
+         WHEN o.kind = 'rotate' THEN jsonb_build_object('retires', :retires::jsonb) ELSE s.detail - ${LATER_MEMBERS} END
      FROM ours o WHERE s.id = o.id AND s.lease = :lease AND NOT o.is_dropped RETURNING o.*
    ), noted AS (
      INSERT INTO events (uuid, type, detail)
@@ -82,9 +82,9 @@ const settle = statement<Settle, { isAccepted: boolean }>("settle_steps").sql(
 );
 
 /**
- * Stores a result whose caller was answered already, and what happens next. `isAccepted`: the answer was yes, or
- * "later"; `result`: with the config vars as they are stored. Null: the step is not ours any more, or its end is stored
- * already.
+ * Stores the result of a step whose caller was answered already, and the next step. `isAccepted`: the platform was
+ * answered "done" or "later". `result`: with the config vars as they are stored. Returns `null` if another process has
+ * taken the step or its result is stored already.
  */
 export async function settleStep(
   { db, vault }: { db: Queryable; vault: Vault },
@@ -97,7 +97,7 @@ export async function settleStep(
   const retires = result.is === "done" ? JSON.stringify(result.retires ?? null) : null;
   for (;;) {
     const { uuid, sealedConfig: seen } = resource;
-    // A var that was set while the function ran stays, unless the function changed it too.
+    // A var that was set while the function ran is kept, unless the function changed it too.
     const vars = before && mergedSet(before, openConfig(vault, resource), config);
     const sealed = vars && sealConfig(vault, uuid, vars);
     const { key, lease } = step;
@@ -113,7 +113,7 @@ export async function settleStep(
     if (ended && result.is === "done") return { ...ended, result: { ...result, config: wantedOf(vars!) } };
     if (ended || !vars) return ended ? { ...ended, result } : null;
     const now = await findResource(db, uuid);
-    // The config vars have not changed since they were read, so the step is not ours any more.
+    // The config vars are unchanged, so the statement matched no row because the step was taken or has ended.
     if (!now || isDeepStrictEqual(now.sealedConfig, seen)) return null;
     resource = now;
   }
@@ -121,15 +121,15 @@ export async function settleStep(
 
 const announced = statement<Claim & { overlapMinutes: number }, { uuid: string }>("settle_announced").sql(
   `WITH ended AS (
-     DELETE FROM steps s WHERE ${IS_OURS} AND NOT s.detail ? 'retires'
+     DELETE FROM steps s WHERE ${IS_CLAIMED} AND NOT s.detail ? 'retires'
      RETURNING s.uuid, s.kind = 'announce' AND ${whereOfPlanChange("s")} AS of_change
    ), retiring AS (
-     -- From now on the app has the new credentials, so the old ones are retired when the overlap is over.
+     -- The app has the new credentials from now on. The old ones are retired when the overlap is over.
      UPDATE steps s SET kind = 'retire', due_at = now() + make_interval(secs => :overlapMinutes::float8 * 60),
        attempts = 0, leased_until = NULL, last_error = NULL
-     WHERE ${IS_OURS} AND ${whereAnnouncing("s")} RETURNING s.uuid
+     WHERE ${IS_CLAIMED} AND ${whereAnnouncing("s")} RETURNING s.uuid
    ), turned AS (
-     -- The announcement of a plan change says nothing of the provision before it, which has its own.
+     -- The announcement of a plan change does not complete a provision before it, which has its own announcement.
      UPDATE resources r SET state = 'provisioned', updated_at = now() FROM ended
      WHERE r.uuid = ended.uuid AND ${whereCan("announced")} AND NOT ended.of_change RETURNING r.uuid
    ), noted AS (
@@ -139,7 +139,7 @@ const announced = statement<Claim & { overlapMinutes: number }, { uuid: string }
    SELECT uuid FROM ended UNION ALL SELECT uuid FROM retiring`,
 );
 
-/** The platform was told everything: the step ends, and the resource is provisioned. False: the step is not ours. */
+/** Ends an announcement and marks the resource provisioned. Returns `false` if another process has taken the step. */
 export function settleAnnounced(
   db: Queryable,
   { uuid, key, lease }: Claim,
@@ -150,7 +150,7 @@ export function settleAnnounced(
 
 type Look = {
   uuid: string;
-  /** The claim of a discovery, which ends with it; null: there is none. */
+  /** The claim of the discovery step to end; `null` without a step. */
   key: string | null;
   lease: number | null;
   appId: string;
@@ -159,18 +159,18 @@ type Look = {
 };
 const look = statement<Look>("store_look").sql(
   `WITH ended AS (
-     DELETE FROM steps s WHERE ${IS_OURS}
+     DELETE FROM steps s WHERE ${IS_CLAIMED}
    ), seen AS (
      SELECT r.uuid, r.app_id IS NULL AS is_first, r.app_name AS was,
        (r.app_id, r.app_name) IS DISTINCT FROM (:appId::uuid, :appName::text) AS is_other,
        r.attached IS DISTINCT FROM :attached::int AS is_attached_otherwise, r.attached AS attached_before
-     -- Locked, so that of two looks one sees what the other wrote.
+     -- Locked, so that the second of two concurrent calls sees the row of the first.
      FROM resources r WHERE r.uuid = :uuid AND r.state <> 'deprovisioned' FOR UPDATE
    ), kept AS (
      UPDATE resources r SET app_id = :appId, app_name = :appName, attached = :attached, updated_at = now()
      FROM seen WHERE r.uuid = seen.uuid AND (is_other OR is_attached_otherwise)
    )
-   -- What differs from the last look is an event.
+   -- A difference from the stored values is recorded as an event.
    INSERT INTO events (uuid, type, detail)
    SELECT uuid, CASE WHEN is_first THEN 'apps_found' ELSE 'apps_changed' END,
      jsonb_strip_nulls(jsonb_build_object('app', CASE WHEN is_other AND NOT is_first THEN :appName END,
@@ -178,7 +178,7 @@ const look = statement<Look>("store_look").sql(
    FROM seen WHERE is_other OR :attached <> attached_before`,
 );
 
-/** Stores on which app a resource is, and how often it is attached. `step`: that of a discovery, which ends with it. */
+/** Stores which app a resource is on and the number of its attachments. `step`: the discovery step to end, if any. */
 export async function storeLook(
   db: Queryable,
   { uuid, step, app, attached }: { uuid: string; step?: Claim | undefined; app: Named; attached: number },
@@ -187,13 +187,14 @@ export async function storeLook(
   await db.query(look, { uuid, key, lease, appId: app.id, appName: app.name, attached });
 }
 
-// Marks those it takes as looked at, so that no other process takes them, nor this one if it ends before it has looked.
+// Sets looked_at before the calls, so that no other process takes the same resources. A process that dies before its calls
+// has skipped them for a day.
 const claimLooks = statement<Record<never, never>, { uuid: string; hasToken: boolean }>("claim_looks").sql(
   `UPDATE resources r SET
      looked_at = now() - CASE WHEN c.state = 'active' AND c.expires_at <= now()
-       -- By then, in three hours, its token is refreshed.
+       -- An expired token is refreshed within three hours, so the resource is taken again in three hours.
        THEN interval '21 hours'
-       -- At a time of the last two hours: those that were due in the same second are not due together each day.
+       -- Random, so that resources that were due in the same second are not due together every day.
        ELSE random() * interval '2 hours' END
    FROM credentials c
    WHERE c.uuid = r.uuid AND r.uuid = ANY(ARRAY(SELECT uuid FROM resources
@@ -202,11 +203,14 @@ const claimLooks = statement<Record<never, never>, { uuid: string; hasToken: boo
    RETURNING r.uuid, c.state = 'active' AND c.expires_at > now() AS "hasToken"`,
 );
 
-/** Takes a few resources. `hasToken`: the platform can be called without a refresh, which is for the sweep to send. */
+/**
+ * Takes up to four resources whose apps are to be read. `hasToken`: the access token is valid. The caller skips the
+ * others, because refreshing tokens is the work of the refresh job.
+ */
 export const takeLooks = (db: Queryable) => db.query(claimLooks);
 
 const retired = statement<Claim>("settle_retired").sql(
-  `WITH ended AS (DELETE FROM steps s WHERE ${IS_OURS} AND s.kind = 'retire' RETURNING s.uuid)
+  `WITH ended AS (DELETE FROM steps s WHERE ${IS_CLAIMED} AND s.kind = 'retire' RETURNING s.uuid)
    INSERT INTO events (uuid, type) SELECT uuid, 'retired' FROM ended`,
 );
 

@@ -22,11 +22,11 @@ import {
 } from "./step.ts";
 import { callVendor, secretsOf, untilDone } from "./vendor-steps.ts";
 
-// The table of all work on resources: which lane, which function.
+// The table of the steps of resources: the lane and the function of each kind.
 
 type RunStep = Run<Step, Answer>;
 
-/** Rotations of customers' credentials are of `extend/rotation.ts`. */
+/** The kinds whose functions are in `extend/rotation.ts`. */
 export type RotationKind = "rotate" | "retire";
 
 const KINDS: Readonly<Record<Exclude<StepKind, RotationKind>, RunStep>> = {
@@ -47,15 +47,15 @@ const KINDS: Readonly<Record<Exclude<StepKind, RotationKind>, RunStep>> = {
 
 const lane = (name: LaneName) =>
   laneOf<ResourceRow>(name, { isIn: whereIn(name), mayBegin: whereNext("due"), about: ABOUT_RESOURCE });
-// Each lane has an index of what is due in it, and of nothing else.
+// Each lane has a partial index of its due steps.
 export const LANES = {
   vendor: { lane: lane("vendor") },
   platform: { lane: lane("platform") },
-  // Fewer at once: nobody waits for them.
+  // Fewer at once, because no caller waits for a rotation.
   rotation: { lane: lane("rotation"), atOnce: 4 },
 };
 
-/** Makes the runner of all work on resources. */
+/** Makes the runner of the steps of resources. */
 export function resourceRunner(
   ctx: Context,
   rotation: Readonly<Record<RotationKind, RunStep>>,
@@ -67,9 +67,9 @@ export function resourceRunner(
     isWanted,
     quotable: ({ vault }, { resource }, error) => mayQuote(error, secretsOf(vault, resource)),
     judge,
-    isToWait: hasGrantsFirst(),
+    isPaused: hasGrantsFirst(),
     ended(_, { kind, lease }, answer) {
-      // The commonest end, a provision that is done while its request waits, leaves no step behind.
+      // The most frequent case, a provision that is done while its request waits, leaves no step to wake.
       const isOfRequest = kind === "provision" && lease === FIRST_LEASE;
       if (!isOfRequest || answer?.status !== 200) wakeAll(ctx);
     },
@@ -77,27 +77,27 @@ export function resourceRunner(
   return createStepRunner(ctx, work);
 }
 
-/** Has all lanes looked at soon. */
+/** Makes the jobs of all lanes run now. */
 export function wakeAll(ctx: Pick<Context, "wake">): void {
   ctx.wake.runSteps();
   ctx.wake.runVendorSteps();
   ctx.wake.runRotations();
 }
 
-/** Its writer did not see the resource's end, or did not know that its provision is done. */
+/** A step is unwanted if its resource has ended or its provision was done before the step was written. */
 function isWanted({ kind, resource: { state } }: Step): boolean {
   if (kind === "provision" && state === "provisioned") return false;
   return kind === "clean_up" || isAlive(state);
 }
 
-/** A function that fails by these has met the platform, and is not at fault. */
-const PLATFORMS = [PlatformRefused, TransportError, UnreadableAnswer, RateLimited, NoToken];
+/** Errors of calls to the platform: the function that throws one is not at fault. */
+const PLATFORM_ERRORS = [PlatformRefused, TransportError, UnreadableAnswer, RateLimited, NoToken];
 
 function judge(error: unknown): Judgement {
-  const isToWait = error instanceof PlatformRefused || error instanceof RateLimited;
+  const mayNameRest = error instanceof PlatformRefused || error instanceof RateLimited;
   return {
-    isOfPlatform: chainOf(error).some((each) => PLATFORMS.some((type) => each instanceof type)),
+    isOfPlatform: chainOf(error).some((each) => PLATFORM_ERRORS.some((type) => each instanceof type)),
     hasOwnAlarm: error instanceof NoToken && error.id === "quarantined",
-    restMs: isToWait ? (error.retryAfterMs ?? 0) : 0,
+    restMs: mayNameRest ? (error.retryAfterMs ?? 0) : 0,
   };
 }

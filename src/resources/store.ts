@@ -13,7 +13,7 @@ import { sealCode } from "./grant-store.ts";
 import { RESOURCE_COLUMNS, type ProvisionRequest, type ResourceRow } from "./rows.ts";
 import { whereCan, type ResourceState } from "./states.ts";
 
-// The statements that a resource lives by; those that end one are in end-store.ts.
+// The statements that store a resource, its answer and its config vars. The statements that end it are in end-store.ts.
 
 type Needs = { db: Database; vault: Vault; pace: Pace };
 
@@ -21,10 +21,10 @@ const find = statement<{ uuid: string }, ResourceRow>("find_resource").sql(
   `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = :uuid`,
 );
 
-/** Tombstones included. */
+/** Finds a resource, which may be a tombstone. */
 export const findResource = (db: Queryable, uuid: string) => oneRow(db, find, { uuid });
 
-/** A provision as it is stored: a member of {@link ProvisionRequest} that is forgotten here does not compile. */
+/** A provision as it is stored. Derived from {@link ProvisionRequest}, so that the compiler finds a forgotten member. */
 type StoredProvision = Omit<ProvisionRequest, "options" | "grant" | "logInputUrl" | "logDrainToken"> & {
   /** JSON. */
   options: string;
@@ -37,15 +37,14 @@ type StoredProvision = Omit<ProvisionRequest, "options" | "grant" | "logInputUrl
   traceparent: string | null;
 };
 
-// The resource, its credential and its step, for all requests that arrived at the same moment, in one statement and one
-// commit:
+// Stores the resource, its credential and its step in one statement, for all requests that arrived at the same moment:
 //
-//   resources    provisioning, with its answer (202) or without one; an imported one is provisioned at once
-//   credentials  the grant; it is due only once the answer is decided
-//   steps        provision, claimed by this process; of an answered one finish, which waits for the tokens
+//   resources    provisioning, with its answer (202) or without one; an imported resource is provisioned
+//   credentials  the grant; due only once the answer is decided
+//   steps        provision, claimed by this process; if the answer is decided: finish, which waits for the tokens
 //
-// The unique uuid makes repeated requests harmless. An imported resource was answered 200: a repeated provision gets a
-// success, and its grant is taken.
+// The uuid is unique, so a repeated request inserts no row. An imported resource has the stored answer 200, so a repeated
+// provision of it succeeds and its grant is stored.
 const insert = statement<{ rows: readonly StoredProvision[]; exchangeAfterSeconds: number }, ResourceRow>(
   "provision",
   {
@@ -96,20 +95,20 @@ const insert = statement<{ rows: readonly StoredProvision[]; exchangeAfterSecond
 
 interface NewProvision {
   request: ProvisionRequest;
-  /** Null: not decided yet. */
+  /** `null` if the vendor's function decides the answer. */
   answer: Answer | null;
-  /** Then nothing is sent to the database: the platform would know nothing of that resource. */
+  /** Whether the request was answered with an error. It is not stored then: the platform has no such resource. */
   isTooLate(): boolean;
   traceparent: string | null;
 }
 
-/** Writes a new resource, and returns it. Null: the uuid was stored before. */
+/** Writes a new resource and returns it; `null` if the uuid is stored already. */
 export const insertProvision = groupCommit<Needs, NewProvision, ResourceRow | null>({
   isTooLate: (row) => row.isTooLate(),
   write: insertProvisions,
 });
 
-/** The same for several, whose uuids differ. */
+/** Writes several resources with different uuids. */
 export async function insertProvisions(
   { db, vault, pace }: Omit<Needs, "db"> & { db: Queryable },
   rows: readonly Omit<NewProvision, "isTooLate">[],
@@ -140,7 +139,7 @@ const importedApp = statement<{ uuid: string } & Named>("store_imported_app").sq
   `UPDATE resources SET app_id = :id, app_name = :name WHERE uuid = :uuid`,
 );
 
-/** Of a resource that was just imported. */
+/** Stores the app of an imported resource. */
 export const storeImportedApp = (tx: Queryable, uuid: string, { id, name }: Named) =>
   tx.query(importedApp, { uuid, id, name });
 
@@ -155,12 +154,12 @@ interface StoredAnswer {
   lease: number;
 }
 
-// The answer to a provision, with what follows from it, in one statement:
+// Stores the answer to a provision and its consequences in one statement:
 //
-//   resources    the answer, the state, the config vars; the first writer decides, any later one matches no row
-//   credentials  the grant is due soon; of a failed provision it is erased
-//   steps        the provision's step ends, or turns into the next one, and whoever holds it loses it; it stays, with its
-//                lease, if the vendor's function is still running
+//   resources    the answer, the state, the config vars; the first writer decides, later writers match no row
+//   credentials  the grant is due soon; the grant of a failed provision is erased
+//   steps        the provision's step is deleted, or gets its next kind and a new lease number; while the vendor's
+//                function still runs, the step and its lease stay as they are
 const answer = statement<{ rows: readonly StoredAnswer[]; exchangeAfterSeconds: number }, { uuid: string }>(
   "answer_provisions",
   {
@@ -181,8 +180,8 @@ const answer = statement<{ rows: readonly StoredAnswer[]; exchangeAfterSeconds: 
      FROM :rows AS i WHERE r.uuid = i.uuid AND ${whereCan("done")} AND r.answer_status IS NULL
      RETURNING r.uuid, i.state, i.next, i.lease
    ), exchangeable AS (
-     -- Whatever the credential's state: PostgreSQL then reads the row's latest version, so a grant that arrived while this
-     -- statement waited for the resource is due as well.
+     -- No condition on the credential's state: PostgreSQL then reads the latest version of the row, so a grant that arrived
+     -- while this statement waited for the resource becomes due as well.
      UPDATE credentials c SET due_at = CASE WHEN c.state = 'grant_pending'
        THEN now() + make_interval(secs => :exchangeAfterSeconds::float8) ELSE c.due_at END
      FROM answered a WHERE c.uuid = a.uuid AND a.state <> 'failed'
@@ -194,7 +193,7 @@ const answer = statement<{ rows: readonly StoredAnswer[]; exchangeAfterSeconds: 
    ), turned AS (
      UPDATE steps s SET kind = a.next, lease = s.lease + 1, attempts = 0, last_error = NULL,
        due_at = CASE WHEN a.next = 'clean_up' THEN now() END,
-       -- Another process may be at work: a clean-up waits until it has noticed.
+       -- Another process may run the provision: the clean-up waits until that process has noticed.
        leased_until = CASE WHEN s.lease <> a.lease THEN s.leased_until END
      FROM answered a WHERE s.uuid = a.uuid AND s.kind = 'provision' AND a.next IN ('finish', 'clean_up')
    )
@@ -204,24 +203,24 @@ const answer = statement<{ rows: readonly StoredAnswer[]; exchangeAfterSeconds: 
 interface FirstAnswer {
   uuid: string;
   answer: Answer;
-  /** Null: the vendor's service has returned none yet. */
+  /** `null` if the vendor's service has not returned config vars. */
   config: Readonly<Record<string, string>> | null;
-  /** The lease number of the caller's step; of another one, the clean-up waits until its work has noticed. */
+  /** The lease number of the caller's step. If another process has the step, the clean-up waits until it has noticed. */
   lease: number;
-  /** What becomes of the provision's step; `finish` waits for the credential, `provision`: it is still running. */
+  /** The next kind of the provision's step. `finish` waits for tokens; `provision` is still running. */
   next: "nothing" | "provision" | "finish" | "clean_up";
 }
 
 const stateOnAnswer = (next: FirstAnswer["next"]): ResourceState =>
   next === "nothing" ? "provisioned" : next === "clean_up" ? "failed" : "provisioning";
 
-/** Stores the answer to a provision, however late, if none is stored yet: true. */
+/** Stores the answer to a provision unless an answer is stored. Returns whether this answer was stored. */
 export const answerFirst = groupCommit<Needs, FirstAnswer, boolean>({
   async write({ db, vault, pace }, rows) {
     // Of two answers to one provision in a batch, only the first is written, and only its caller gets true.
     const first = new Map<string, FirstAnswer>();
     for (const row of rows) if (!first.has(row.uuid)) first.set(row.uuid, row);
-    // In the order in which all lock them.
+    // All statements lock resources in the order of their uuids, which avoids deadlocks.
     const written = [...first.values()].sort((one, other) => (one.uuid < other.uuid ? -1 : 1));
     const stored = written.map(({ uuid, answer, config, next, lease }) => ({
       uuid,
@@ -249,7 +248,7 @@ const setConfig = statement<{ uuid: string; config: Uint8Array }>("set_config").
   `UPDATE resources SET sealed_config = :config, updated_at = now() WHERE uuid = :uuid`,
 );
 
-/** Makes changes in the stored full set of config vars; the caller has locked the resource. */
+/** Applies changes to the stored full set of config vars. The caller has locked the resource. */
 export async function changeConfig(
   tx: Queryable,
   vault: Vault,

@@ -3,22 +3,22 @@ import type { Result } from "./answers.ts";
 import type { Done, Later, NotYet, Offer, Outcome, Rotated } from "./contract.ts";
 import type { Json } from "../values.ts";
 
-// What a vendor's function may return. The types say the same; this holds at run time too, as a wrong config cannot be
-// taken back once it was sent.
+// Checks what a vendor's function returned. The types say the same, but a vendor may bypass them, and a wrong config cannot
+// be undone once it was sent.
 
 const broken = (message: string) => new KitError("broken_contract", message);
 
-/** Called with what is left out of a result, because it is no text: the work is done all the same. */
+/** Called when a member of a result is not a string. The member is ignored, and the rest of the result counts. */
 export type NoteOdd = (what: string) => void;
 
-/** The result in what a function returned. Throws a `KitError`. */
+/** Converts what a vendor's function returned into a result. Throws a `KitError` if it breaks the contract. */
 export function resultIn(
   offer: Offer,
   name: string,
   outcome: Outcome | NotYet | undefined | null,
   noteOdd: NoteOdd = () => undefined,
 ): Result {
-  // A forgotten `return` would otherwise show as an error in the kit's own code.
+  // Without this check a forgotten `return` would be a TypeError in the kit's code.
   if (outcome === undefined || outcome === null)
     throw broken(
       `The service's ${name}() returned nothing; it must return its config, or later. Is a return missing?`,
@@ -37,25 +37,25 @@ export function resultIn(
 }
 
 const MOST_RETIRES = 2_000;
-/** As JSON escapes them: NUL, and half of a surrogate pair. */
+/** Matches what JSON escapes and PostgreSQL refuses: NUL, and half of a surrogate pair. */
 const UNSTORABLE = /\\u(0000|d[89a-f])/;
 
-/** Small, since it is stored with the step, and shown to nobody but `retire`. */
+/** Limited in size, because it is stored in the step. Only `retire` gets it back. */
 function checkedRetires({ retires }: Partial<Rotated>): Json {
   const json = JSON.stringify(retires) as string | undefined;
   if (retires === undefined || json === undefined || json.length > MOST_RETIRES || UNSTORABLE.test(json))
     throw broken(
-      `The service's rotate() must return in retires which credential is to be retired: JSON of at most ${MOST_RETIRES} characters, none of them NUL or half of one.`,
+      `The service's rotate() must return retires, which names the credential to retire: JSON of at most ${MOST_RETIRES} characters, without NUL and without broken Unicode.`,
     );
   return retires;
 }
 
-/** Where no result is asked for, anything else that a function of the vendor's returns is ignored. */
+/** Whether a vendor's function answered "later". Of a function without a result, every other value is ignored. */
 export function isNotYet(outcome: unknown): outcome is Later {
   return (outcome as Partial<Later> | null | undefined)?.later != null;
 }
 
-/** The sentence of a `later`, and in how many seconds to call again: 1 to 3,600. */
+/** The sentence of an answer "later", and the seconds until the next call: 1 to 3,600. */
 export function whenAgain({ later, againInSeconds }: NotYet, noteOdd: NoteOdd) {
   const seconds = typeof againInSeconds === "number" ? Math.min(Math.max(againInSeconds, 1), 3_600) : 30;
   const message = textIn("later", later, noteOdd)?.trim() || "The work goes on.";
@@ -69,23 +69,24 @@ function textIn(member: string, value: unknown, noteOdd: NoteOdd): string | unde
 }
 
 /**
- * The platform would refuse anything but declared names and texts that an environment can hold, for good. In anything
- * but a plain object, such as a Map or a promise, no vars would be found, and those of the app would be removed.
+ * Checks the config, because the platform refuses other names than the declared ones, and values that an environment
+ * variable cannot hold, for good. A Map or a promise is rejected: it has no entries, so all vars of the app would be
+ * removed.
  */
 function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
   if (Object.prototype.toString.call(config) !== "[object Object]")
-    throw broken(`The service must return its config as a plain object of names and texts.`);
+    throw broken("The service must return its config as a plain object of names and strings.");
   for (const [name, value] of Object.entries(config as object)) checkVar(offer, name, value);
   return { ...(config as Record<string, string>) };
 }
 
-/** Throws a `KitError` for a config var that the offer does not declare, or that is no text for it. */
+/** Throws a `KitError` for a config var that the offer does not declare, or whose value is not a valid string. */
 export function checkVar({ configVars }: Offer, name: string, value: unknown): void {
   if (!configVars.includes(name))
     throw broken(`The service set ${name}, which is not among configVars in src/your-service/plans.ts.`);
-  // Its type, never the value itself, which may be secret.
+  // The message has the type and not the value, which may be secret.
   if (typeof value !== "string")
-    throw broken(`The service set ${name} to something of type ${typeof value}, and not to a text.`);
+    throw broken(`The service set ${name} to a value of type ${typeof value}; it must be a string.`);
   if (value.includes("\0") || !value.isWellFormed())
-    throw broken(`The service set ${name} to a text with a NUL or with broken Unicode.`);
+    throw broken(`The service set ${name} to a string with a NUL character or broken Unicode.`);
 }

@@ -15,11 +15,11 @@ import { settleStep } from "./step-store.ts";
 import { answerFirst } from "./store.ts";
 import { isNotYet, resultIn, whenAgain, type NoteOdd } from "./vendor-results.ts";
 
-// The steps that call the vendor's functions, in this one place. Each throws in order to be tried again.
+// The steps that call the vendor's functions. A step that throws is retried.
 
 type Call<Returned> = (resource: VendorResource) => Promise<Returned>;
 
-/** Calls a function that makes, changes or rotates something, and settles what it returned. */
+/** Calls a vendor's function that makes, changes or rotates something, and stores its result. */
 export async function callVendor(
   ctx: Context,
   step: Step,
@@ -27,15 +27,15 @@ export async function callVendor(
   work: Call<Outcome | NotYet | Rotated>,
 ): Promise<Answer | null> {
   const result = await resultOf(ctx, step, signal, work);
-  // While it is made for the first time, "later" is a result: `finish` goes on with it.
-  const mayGoOn = step.kind === "finish" || step.kind === "rotate";
-  if (result.is === "later" && mayGoOn) throw new StillUnderWay(result);
+  // A `provision` or `change_plan` that returns "later" becomes a `finish`. These two kinds run again.
+  const runsAgain = step.kind === "finish" || step.kind === "rotate";
+  if (result.is === "later" && runsAgain) throw new StillUnderWay(result);
   step.result = result;
-  // Goes on trying while the database is unreachable, as the vendor's function need not be called again.
+  // Retried for long while the database is unreachable, so that the vendor's function need not be called again.
   return retryWhileUnreachable(() => settle(ctx, step, result), { upToMs: LONGEST_STEP_MS });
 }
 
-/** Calls a function that ends something; throws until that is done. */
+/** Calls a vendor's function that ends something. Throws {@link StillUnderWay} while the function answers "later". */
 export async function untilDone(
   ctx: Context,
   step: Step,
@@ -51,13 +51,13 @@ const noteOdd =
   (reason) =>
     log.error(
       { uuid, requestId, function: functionOf(kind), reason },
-      "Your service returned what is no text; it is left out",
+      "Your service returned a member that is not a string; the member is ignored",
     );
 
 const NEXT = { done: "nothing", later: "finish", refused: "clean_up" } as const;
 
-// The one rule of settling: if nobody was answered yet, the result is the answer, which is returned; else it is
-// announced.
+// The rule of settling: the result becomes the answer if the request was not answered yet, else it is announced to the
+// platform. Returns the answer if this result decided it.
 async function settle(ctx: Context, step: Step, result: Result): Promise<Answer | null> {
   const { kind, detail, requestId, lease } = step;
   const { uuid, answerStatus, plan: kept } = step.resource;
@@ -72,14 +72,18 @@ async function settle(ctx: Context, step: Step, result: Result): Promise<Answer 
     const about = { uuid, requestId, kind, plan: detail.plan, kept, error: result.refusal };
     const isAccepted = settled.isAccepted || detail.isAccepted;
     const alarm = isProvision ? "provision_failed" : isAccepted ? "plan_change_refused" : null;
-    if (alarm) ctx.log.error({ alarm, ...about }, "The service refused what was accepted");
+    if (alarm)
+      ctx.log.error(
+        { alarm, ...about },
+        "Your service refused a provision or plan change that was answered 202",
+      );
     else
-      ctx.log[kind === "rotate" ? "warn" : "info"](about, "The service refused a plan change or a rotation");
+      ctx.log[kind === "rotate" ? "warn" : "info"](about, "Your service refused a plan change or a rotation");
   }
   return settled && isOfPlanChange(step) ? answerOf(settled.result) : null;
 }
 
-/** The resource of a step as a vendor's function gets it: of a plan change, with the new plan. */
+/** The resource of a step as a vendor's function gets it. A plan change gets the new plan. */
 function vendorResource(vault: Vault, { resource, key, detail }: Step, signal: AbortSignal): VendorResource {
   const { uuid, name, plan, region, options } = resource;
   return {
@@ -104,8 +108,9 @@ function logSecrets(vault: Vault, { uuid, sealedLogInputUrl, sealedLogDrainToken
 }
 
 /**
- * Every secret of a resource that the vendor's code knows and may quote in an error: log addresses and config values.
- * Config values shorter than 8 characters are left out, since they are common words; so is what cannot be decrypted.
+ * Every secret of a resource that the vendor's code has and may quote in an error: log addresses and config values.
+ * Config values shorter than 8 characters are left out, since they may be common words. Values that cannot be decrypted
+ * are left out too.
  */
 export function secretsOf(vault: Vault, resource: ResourceRow): Secret[] {
   const found = [
@@ -146,7 +151,7 @@ async function call<T extends Outcome | NotYet | Rotated | void>(
 ): Promise<T> {
   const name = functionOf(step.kind);
   const { [name]: seconds = LONGEST_CALL_SECONDS } = ctx.offer.limits ?? {};
-  const words = `The service's ${name}() was cut off after ${seconds} s, its limit: see limits in src/your-service/plans.ts.`;
+  const words = `The service's ${name}() was aborted after its limit of ${seconds} s (limits in src/your-service/plans.ts).`;
   const late = () => new KitError("took_too_long", words);
   const isCut = (error: unknown) => signal.aborted || errorIdOf(error) === "took_too_long";
   const limits = { ms: seconds * 1_000, late, cuts: [signal] };
@@ -154,7 +159,7 @@ async function call<T extends Outcome | NotYet | Rotated | void>(
   return timed(ctx, name, isCut, () => ctx.trace.inSpan(name, {}, called));
 }
 
-/** Times code of the vendor's. `isCut`: whether what it threw says that it was cut off. */
+/** Measures a call of the vendor's code. `isCut`: whether a thrown error means that the call was aborted. */
 export async function timed<T>(
   { metrics }: Context,
   name: string,

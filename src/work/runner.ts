@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { isDatabaseUnreachable, mayConcernOne } from "../database/database.ts";
+import { isDatabaseUnreachable, mayBeOfOneStatement } from "../database/database.ts";
 import { messageOf, storable } from "../errors.ts";
 import { nextTryInSeconds, type Backoff } from "../pace.ts";
 import { untilCut } from "../within.ts";
@@ -18,44 +18,47 @@ import {
 import type { ClaimedStep, StepRunner } from "./step.ts";
 import { createWorkerPool } from "./worker-pool.ts";
 
-// The only place that runs steps, for requests and for the jobs. What there is to do is a table, which it is given.
+// The only place that runs steps, for requests and for jobs. The kinds of steps are passed in as a table (`Work`).
 
-/** For the vendor's own code, and calls to the platform made on its behalf. */
+/** Pauses between the attempts of a step, which calls the vendor's code or the platform. */
 const AGAIN: Backoff = { seconds: [1, 2, 5, 10, 30, 60, 120, 300], spread: 0.25 };
 
-/** The longest one step may run: a call of ten minutes, and as long to store its result. */
+/** The longest one step may run: ten minutes for the vendor's call and ten to store its result. */
 export const LONGEST_STEP_MS = 20 * 60_000;
 
-/** Of the 25 seconds in which a process stops. */
+/** How long running steps may continue when the process stops, which may take 25 seconds in all. */
 const STOP_PATIENCE_MS = 10_000;
 
 /**
- * What there is to do. `Step`: a claimed step as the functions get it, made of a claimed `Row`; `Answer`: what a run may
- * decide, for a caller that waits for it.
+ * The table of steps and their functions. `Step`: a claimed step as the functions get it, made from a claimed `Row`.
+ * `Answer`: what a run may decide for a waiting request.
  */
 export interface Work<LaneName extends string, Row, Step extends ClaimedStep, Answer> {
   lanes: Readonly<Record<LaneName, { lane: Lane<Row>; atOnce?: number }>>;
   stepOf(row: Row & StepRow): Step;
-  /** The function of each kind. It settles its step, and returns the answer if that decided one; it throws to be retried. */
+  /**
+   * The function of each kind. The function settles its step and returns the answer if it decided one. A step whose
+   * function throws is retried.
+   */
   kinds: Readonly<Record<Step["kind"], Run<Step, Answer>>>;
-  /** False: the step's writer did not see that its work was no longer wanted; the step ends. */
+  /** Returns `false` for a step that is obsolete; the step is deleted. */
   isWanted(step: Step): boolean;
-  /** An error that a function threw, without the secrets that it knew. */
+  /** Removes from an error the secrets that the step's function had. */
   quotable(ctx: Context, step: Step, error: unknown): unknown;
   judge(error: unknown): Judgement;
-  /** Whether steps wait while something more urgent is done. */
-  isToWait(ctx: Context): boolean;
-  /** Called when a step has ended or is put off: the next one may be in any lane. */
+  /** Whether no step may start because more urgent work is running. */
+  isPaused(ctx: Context): boolean;
+  /** Called when a step has ended or was put off. Steps of any lane may have become due. */
   ended(ctx: Context, step: Step, answer: Answer | null): void;
 }
 
-/** What an error says of the function that threw it. */
+/** What an error says about its cause and the next attempt. */
 export interface Judgement {
-  /** The function failed by a call to the platform, and is not at fault itself. */
+  /** A call to the platform failed; the vendor's code is not the cause. */
   isOfPlatform: boolean;
-  /** The error lasts until an operator acts, and has an alarm of its own. */
+  /** The error has its own alarm, and lasts until an operator acts. */
   hasOwnAlarm: boolean;
-  /** No earlier does the next try make sense, beside the usual pause. */
+  /** Added to the usual pause before the next attempt. */
   restMs: number;
 }
 
@@ -65,7 +68,7 @@ export type Run<Step, Answer = never> = (
   signal: AbortSignal,
 ) => Promise<Answer | null | void>;
 
-/** The work goes on, and nothing is wrong: the step is run again in `againInSeconds`. */
+/** Thrown when the vendor's service answered "later", which is not a failure. The step runs again in `againInSeconds`. */
 export class StillUnderWay extends Error {
   readonly againInSeconds: number;
 
@@ -82,7 +85,7 @@ export function createStepRunner<LaneName extends string, Row, Step extends Clai
   const { db, log } = ctx;
   const started = new Set<Promise<unknown>>();
   const stopping = new AbortController();
-  const claims = patientClaims(db);
+  const claims = claimsAfterOutage(db);
 
   const entries = Object.entries(work.lanes) as [LaneName, { lane: Lane<Row>; atOnce?: number }][];
   const pools = Object.fromEntries(
@@ -91,18 +94,20 @@ export function createStepRunner<LaneName extends string, Row, Step extends Clai
       createWorkerPool({
         claim: (most) => claims.take(async () => (await claimSteps(db, lane, most)).map(work.stepOf)),
         handle: async (step: Step) => void (await runSafely(step)),
-        places: () => (work.isToWait(ctx) ? 0 : atOnce),
+        places: () => (work.isPaused(ctx) ? 0 : atOnce),
       }),
     ]),
   ) as Record<LaneName, ReturnType<typeof createWorkerPool<Step>>>;
 
-  /** Never rejects. */
   async function runSafely(step: Step): Promise<Answer | null> {
     const { kind, traceparent: parent, uuid } = step;
     const answer = await ctx.trace
       .inSpan(`step ${kind}`, { parent, uuid }, () => run(ctx, work, step, stopping.signal))
       .catch((error: unknown) => {
-        log.error({ uuid, kind, error }, "The end of a step could not be stored; its lease ends by itself");
+        log.error(
+          { uuid, kind, error },
+          "The result of a step could not be stored; the step runs again when its lease has expired",
+        );
         return null;
       });
     work.ended(ctx, step, answer);
@@ -116,14 +121,15 @@ export function createStepRunner<LaneName extends string, Row, Step extends Clai
       return ended;
     },
     noteOutage: claims.noteOutage,
-    patiently: claims.take,
+    claimAfterRest: claims.take,
     restSeconds: claims.restSeconds,
     runDue: (lane, signal) => pools[lane].fill(signal),
-    // A run may have ended while it waited for what is more urgent.
+    // Paused: 0, so that due steps start as soon as the pause is over.
     nextInSeconds: async (lane) =>
-      work.isToWait(ctx) ? 0 : claims.restSeconds() || nextStepInSeconds(db, work.lanes[lane].lane),
+      work.isPaused(ctx) ? 0 : claims.restSeconds() || nextStepInSeconds(db, work.lanes[lane].lane),
     async settled() {
-      const why = () => (ctx.hasCrashed ? "Its process crashed." : "The process stops; another one goes on.");
+      const why = () =>
+        ctx.hasCrashed ? "The process crashed." : "The process stopped; another process continues the step.";
       const end = () => stopping.abort(new Error(why()));
       const limit = setTimeout(end, STOP_PATIENCE_MS);
       await Promise.all([...entries.map(([name]) => pools[name].settled()), ...started]);
@@ -132,8 +138,11 @@ export function createStepRunner<LaneName extends string, Row, Step extends Clai
   };
 }
 
-/** A lease that lapsed in an outage may be that of a living call: its process extends it once the database is back. */
-function patientClaims(db: Context["db"]) {
+/**
+ * Delays claims after an outage of the database. A lease that expired during the outage may belong to a running call,
+ * whose process extends the lease once the database is back.
+ */
+function claimsAfterOutage(db: Context["db"]) {
   let wasUnreachable = false;
   let restUntilMs = 0;
   const restSeconds = () => Math.max(0, restUntilMs - performance.now()) / 1_000;
@@ -150,7 +159,7 @@ function patientClaims(db: Context["db"]) {
       try {
         return await claim();
       } catch (error) {
-        wasUnreachable ||= isDatabaseUnreachable(error) && !mayConcernOne(error);
+        wasUnreachable ||= isDatabaseUnreachable(error) && !mayBeOfOneStatement(error);
         throw error;
       }
     },
@@ -162,7 +171,7 @@ type AnyWork<Step extends ClaimedStep, Answer> = Pick<
   "kinds" | "isWanted" | "quotable" | "judge"
 >;
 
-/** Runs one claimed step: its function settles it, or it is put off. Rejects if that cannot be stored. */
+/** Runs one claimed step. A step whose function throws is put off. Rejects if the outcome cannot be stored. */
 async function run<Step extends ClaimedStep, Answer>(
   ctx: Context,
   work: AnyWork<Step, Answer>,
@@ -175,10 +184,10 @@ async function run<Step extends ClaimedStep, Answer>(
   }
   try {
     cut.throwIfAborted();
-    // A process that stood still since the claim may have lost the step to another one.
+    // If this process was suspended since the claim, another process may have taken the step.
     const isOld = Date.now() - (step.claimedAtMs ?? Infinity) > NOTICED_MS;
     if (isOld && !(await holdStep(ctx.db, step))) return null;
-    const late = () => new Error("The step took too long.");
+    const late = () => new Error(`The step was aborted after ${LONGEST_STEP_MS / 60_000} minutes.`);
     const lease = { hold: () => holdStep(ctx.db, step), everyMs: HOLD_EVERY_MS };
     const limits = { ms: LONGEST_STEP_MS, late, cuts: [cut], lease };
     const kind: Step["kind"] = step.kind;
@@ -190,8 +199,8 @@ async function run<Step extends ClaimedStep, Answer>(
 }
 
 /**
- * Puts a step off whose work threw something, and logs why. `isCut`: the process stops, and nothing is wrong with the
- * work. Rejects if that cannot be stored.
+ * Puts off a step whose function threw, and logs why. `isCut`: the step was aborted because the process stops, so the
+ * attempt does not count. Rejects if the database cannot store it.
  */
 async function putOff<Step extends ClaimedStep, Answer>(
   ctx: Context,
@@ -207,7 +216,7 @@ async function putOff<Step extends ClaimedStep, Answer>(
     const ended = await putOffStep(ctx.db, step, error.againInSeconds * ctx.pace.pauses, { said: words });
     const alarm = { alarm: "step_stuck", ...about, words };
     if (ended?.isLate && !(step.detail as { isLate?: boolean }).isLate)
-      ctx.log.error(alarm, "The service is not done with a step after 11 hours");
+      ctx.log.error(alarm, 'Your service has answered "later" to a step for 11 hours; still retrying');
     return;
   }
   if (!isCut) ctx.trace.failed(error);
@@ -216,13 +225,13 @@ async function putOff<Step extends ClaimedStep, Answer>(
   const againInSeconds = Math.round(pauseMs + restMs) / 1_000;
   const line = { ...about, attempts, againInSeconds, error: error ?? words };
   const how = isCut ? {} : { error: words, isOfPlatform };
-  // Logged even if it cannot be stored: the next try is no longer the twelfth.
+  // The alarm is logged even if the database is unreachable: the next attempt has another number.
   let isOurs = true;
   try {
     isOurs = (await putOffStep(ctx.db, step, againInSeconds, how)) !== null;
   } finally {
     if (isOurs && !isCut && !hasOwnAlarm && attempts % ALARM_AFTER_ATTEMPTS === 0)
-      ctx.log.error({ alarm: "step_stuck", ...line }, `A step failed ${attempts} times; still retrying`);
-    else if (isOurs) ctx.log.warn(line, "A step will be tried again");
+      ctx.log.error({ alarm: "step_stuck", ...line }, `Step failed ${attempts} times; still retrying`);
+    else if (isOurs) ctx.log.warn(line, "Step failed or was aborted; it will be retried");
   }
 }

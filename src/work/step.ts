@@ -1,6 +1,6 @@
-/** What names a claim. */
+/** Identifies a claim. */
 export interface Claim {
-  /** Of the resource that the step concerns. */
+  /** The uuid of the resource that the step concerns. */
   uuid: string;
   /** The idempotency key of the work; the key of a provision is its uuid. */
   key: string;
@@ -12,31 +12,31 @@ export interface ClaimedStep extends Claim {
   kind: string;
   detail: object;
   attempts: number;
-  /** When its claim was sent (ms), by the clock that goes on while the process stands still. */
+  /** When the claim was sent (ms since 1970). Not monotonic: `performance.now()` may stop while the machine sleeps. */
   claimedAtMs?: number;
-  /** Of the request that caused it, as the log names it; null: none did. */
+  /** The request that caused the step, as the log names it; `null` if no request did. */
   requestId: string | null;
-  /** The trace it belongs to (W3C); null: none, or one of its own. */
+  /** The trace that the step continues (W3C `traceparent`); `null` if the step starts its own trace. */
   traceparent: string | null;
 }
 
-/** The lease number of newly written work; every claim raises it. */
+/** The lease number of a step that is stored as claimed. Every further claim raises the number. */
 export const FIRST_LEASE = 1;
 
-/** Made by runner.ts; knows what is under way in this process. */
+/** Runs the steps of this process; made by runner.ts. */
 export interface StepRunner<LaneName extends string, Step, Answer> {
-  /** Runs a claimed step at once. Resolves to the answer if this was the first to decide one. Never rejects. */
+  /** Runs a claimed step now. Resolves to the answer if this run was the first to decide it, else to `null`. Never rejects. */
   start(step: Step): Promise<Answer | null>;
-  /** The database was unreachable: no step is claimed until living calls have extended their leases. */
+  /** Reports that the database was unreachable. No row is claimed until living calls have extended their leases. */
   noteOutage(): void;
-  /** What a claim of other work takes; nothing, for as long. */
-  patiently<Row>(claim: () => Promise<Row[]>): Promise<Row[]>;
-  /** For so many seconds more. */
+  /** Calls `claim` of another queue; returns no rows while claims rest after an outage. */
+  claimAfterRest<Row>(claim: () => Promise<Row[]>): Promise<Row[]>;
+  /** Seconds until claims are allowed again; 0 if they are. */
   restSeconds(): number;
-  /** Starts every step of a lane that is due. Returns how many it took. */
+  /** Claims and starts every due step of a lane. Returns how many steps were started. */
   runDue(lane: LaneName, signal: AbortSignal): Promise<number>;
-  /** Seconds until the next look for steps of a lane; null: none is waiting. */
+  /** Seconds until `runDue` of this lane is to be called again; `null` if no step has a due time. */
   nextInSeconds(lane: LaneName): Promise<number | null>;
-  /** Resolves when no step is under way. Steps that still run after 10 seconds are aborted and put off. */
+  /** Resolves when no step is running. Steps that still run after 10 seconds are aborted and put off. */
   settled(): Promise<void>;
 }

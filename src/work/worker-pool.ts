@@ -1,7 +1,9 @@
-/** A pool looks for free places each 10 ms, and as soon as a quarter is free: one claim serves several rows. */
-const LOOK_EVERY_MS = 10;
-/** So often it waits for that quarter. */
-const PATIENT_LOOKS = 10;
+// A claim waits until a quarter of the places is free, so that one statement serves several rows.
+
+/** How often the number of free places is checked while no row ends. */
+const CHECK_EVERY_MS = 10;
+/** After this many checks the pool claims for fewer free places than a quarter. */
+const PATIENT_CHECKS = 10;
 
 export type WorkerPool = ReturnType<typeof createWorkerPool>;
 
@@ -12,7 +14,7 @@ export type WorkerPool = ReturnType<typeof createWorkerPool>;
 export function createWorkerPool<Row>(needs: {
   claim(most: number): Promise<Row[]>;
   handle(row: Row, signal: AbortSignal): Promise<void>;
-  /** How many rows may be under way now; those that are go on if it falls. */
+  /** How many rows may be under way now. Rows under way continue when the number falls. */
   places(): number;
 }) {
   const underWay = new Set<Promise<void>>();
@@ -20,37 +22,37 @@ export function createWorkerPool<Row>(needs: {
   const free = () => needs.places() - underWay.size - reserved;
   const isQuarterFree = () => free() > 0 && free() >= needs.places() / 4;
 
-  let lookNow = () => {};
-  const nextLook = () =>
+  let checkNow = () => {};
+  const nextCheck = () =>
     new Promise<void>((resolve) => {
-      lookNow = resolve;
-      setTimeout(resolve, LOOK_EVERY_MS);
+      checkNow = resolve;
+      setTimeout(resolve, CHECK_EVERY_MS);
     });
 
   return {
     /**
-     * Claims rows and starts them, until a claim finds nothing or `signal` says stop. Does not wait for them: one slow
-     * row must not keep the next look for work from happening. Returns how many rows it took.
+     * Claims rows and starts them until a claim returns no row or `signal` is aborted. Resolves before the rows end: one
+     * slow row must not delay the next claim. Returns how many rows were started.
      */
     async fill(signal: AbortSignal): Promise<number> {
       let taken = 0;
-      for (let looks = 0; !signal.aborted; looks++) {
-        if (!isQuarterFree() && (free() <= 0 || looks < PATIENT_LOOKS)) {
-          await nextLook();
+      for (let checks = 0; !signal.aborted; checks++) {
+        if (!isQuarterFree() && (free() <= 0 || checks < PATIENT_CHECKS)) {
+          await nextCheck();
           continue;
         }
-        looks = 0;
+        checks = 0;
         const most = free();
         reserved += most;
         try {
           const rows = await needs.claim(most);
-          // It skips rows that another process is just taking, so fewer than asked for do not mean the end; none do.
+          // A claim skips rows that another process is claiming, so more rows may be due after fewer than `most`.
           if (rows.length === 0) break;
           taken += rows.length;
           for (const row of rows) {
             const run = needs.handle(row, signal).finally(() => {
               underWay.delete(run);
-              if (isQuarterFree()) lookNow();
+              if (isQuarterFree()) checkNow();
             });
             underWay.add(run);
           }
@@ -61,7 +63,7 @@ export function createWorkerPool<Row>(needs: {
       return taken;
     },
     underWay: () => underWay.size,
-    /** Resolves when nothing is under way. */
+    /** Resolves when no row is under way. */
     async settled(): Promise<void> {
       while (underWay.size > 0) await Promise.all(underWay);
     },

@@ -65,7 +65,9 @@ describe("grant exchange", () => {
     arrive();
     await eventually(() =>
       expect(life.world.logged()).toMatch(
-        new RegExp(`"uuid":"${uuid}",.*"msg":"Tokens arrived after their lease was lost`),
+        new RegExp(
+          `"uuid":"${uuid}",.*"msg":"Tokens dropped: they arrived after another process had taken the row`,
+        ),
       ),
     );
     expect(await life.row(uuid)).toMatchObject({ state: "erased", sealed: 0 });

@@ -127,7 +127,7 @@ describe("the service itself", () => {
     for (const uuid of [done, putOff]) {
       await life.becomes(uuid, { state: "active", generation: 1 });
       expect(await life.events(uuid)).toContain("grant_recovered");
-      expect(life.world.lines("A lost grant was recovered", uuid)).toHaveLength(1);
+      expect(life.world.lines("Lost grant recovered", uuid)).toHaveLength(1);
       expect(alarms(uuid)).toEqual([]);
     }
     await life.resourceBecomes(putOff, { state: "provisioned" });

@@ -147,7 +147,7 @@ describe("refresh of a token", () => {
     // Another process takes over, as after a freeze, and updates the row while this answer is still under way.
     await life.world.forged.tokensAreDoneByAnother(uuid);
     arrive();
-    await says(`"uuid":"${uuid}","msg":"Tokens arrived`);
+    await says(`"uuid":"${uuid}","msg":"Tokens dropped`);
     // The stored token is the one that the late answer invalidated.
     await life.expectAlive([uuid]);
     await hasGeneration(uuid, 2);

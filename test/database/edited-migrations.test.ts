@@ -42,7 +42,7 @@ it("one that comes before an applied one is applied, and it is said that a new d
   await yours.run();
   await yours.write({ "1_first": "CREATE TABLE first (id int)" });
   expect(await yours.run()).toMatchObject({ applied: ["yours/1_first"] });
-  expect(yours.said).toEqual([expect.stringMatching(/yours\/1_first.* in another order/)]);
+  expect(yours.said).toEqual([expect.stringMatching(/yours\/1_first.* in the order of their names/)]);
 });
 
 it("kit migrate and kit doctor name the kit's, too, and a start names what the database lacks", async () => {

@@ -41,7 +41,7 @@ it("kit migrate that finds another one at work says who has the lock and how lon
   const migrating = migrate({ url, yours: "none", patience, say: (sentence) => void said.push(sentence) });
   await eventually(() => expect(said).not.toEqual([]));
   expect(said).toEqual([
-    expect.stringMatching(`^P${who()} has the lock of migrations\\. Waiting 10 min for it at most\\.$`),
+    expect.stringMatching(`^P${who()} has the lock of migrations\\. Waiting for it for at most 10 min\\.$`),
   ]);
   await holder.query("SELECT pg_advisory_unlock_all()");
   expect((await migrating).applied).not.toEqual([]);
@@ -81,7 +81,7 @@ it("a role that may not see who has the lock says so", async () => {
   await expect(migrating).rejects.toMatchObject({
     id: "migration_locked",
     message: expect.stringMatching(
-      `held by process ${pid} of the database \\(somebody, role \\w+, this role may not see its address and state: grant it pg_read_all_stats\\)`,
+      `held by process ${pid} of the database \\(somebody, role \\w+, address and state not visible to this role: grant it pg_read_all_stats\\)`,
     ),
   });
   await other.end();

@@ -234,7 +234,7 @@ describe("a migration", () => {
     await client.query("RESET statement_timeout");
     await other.query("COMMIT");
     expect(await migrating).toMatchObject(appliedOnce);
-    const waits = `${NAME}: another session locks its tables. Retrying until they are free.`;
+    const waits = `${NAME}: another session holds locks on its tables. Retrying until they are free.`;
     expect(said.filter((sentence) => sentence === waits)).toHaveLength(1);
     await isDone();
   });

@@ -114,7 +114,7 @@ it("docs/scale.md sets on a role behind a pooler exactly what our connections se
         await expect(checkMigrations(starting)).rejects.toMatchObject({
           name: "Misconfigured",
           message: expect.stringMatching(
-            /^DATABASE_URL: the database says: .*docs\/scale\.md, "Connection poolers"/,
+            /^DATABASE_URL: the database answers: .*docs\/scale\.md, "Connection poolers"/,
           ),
         });
         await Promise.all([running.close(), starting.close()]);

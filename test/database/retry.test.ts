@@ -2,7 +2,7 @@ import {
   DatabaseUnavailable,
   isConnectionConfigError,
   isDataError,
-  isHeldUp,
+  isConflict,
   isTransient,
   retryWhileUnreachable,
 } from "../../src/database/database.ts";
@@ -63,7 +63,7 @@ describe("errors as the drivers really raise them", () => {
       ]) {
         const error: unknown = await Promise.resolve(raising).catch((thrown: unknown) => thrown);
         expect([state, kindOf(error)]).toEqual([state, expected]);
-        expect([isHeldUp(error), isDataError(error)]).toEqual([
+        expect([isConflict(error), isDataError(error)]).toEqual([
           why === "is held up",
           why === "is of its data",
         ]);

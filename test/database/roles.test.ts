@@ -50,7 +50,7 @@ describe("a service whose role cannot change the schema, set up as docs/database
     await roles.ask("owner", asOwner);
     const addresses = { DATABASE_URL: roles.serviceUrl, MIGRATION_DATABASE_URL: roles.ownerUrl };
     const wrong: [string, string][] = [
-      [databaseUrl(testServerUrl(), "no_such"), "MIGRATION_DATABASE_URL: the database says"],
+      [databaseUrl(testServerUrl(), "no_such"), "MIGRATION_DATABASE_URL: the database answers"],
       [`${roles.ownerUrl}?sslrootcert=/no/such/file`, "MIGRATION_DATABASE_URL, or a file that it names,"],
     ];
     for (const [url, message] of wrong)

@@ -146,7 +146,7 @@ it("one that ends its transaction unseen is not recorded as applied", async () =
   });
   expect(await failureOf()).toMatchObject({
     id: "migration_failed",
-    message: expect.stringMatching(/it has ended the transaction .*, line 2: SELECT/),
+    message: expect.stringMatching(/it ended the transaction .*, line 2: SELECT/),
   });
   expect(await recorded().catch(() => [])).toEqual([]);
 });
@@ -160,7 +160,7 @@ it.each<[string, Scripts, string | RegExp]>([
   [
     "at a word",
     { "1_fails": "CREATE TABLE a (id int);\r\nSELECT 1,\r\n  'ä😀', nonsense;" },
-    /"nonsense" does not exist\. \S+, line 2: SELECT 1, 'ä😀', nonsense \(the fault is in line 3\)\.$/,
+    /"nonsense" does not exist\. \S+, line 2: SELECT 1, 'ä😀', nonsense \(the error is in line 3\)\.$/,
   ],
   [
     "with a detail",

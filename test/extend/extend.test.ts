@@ -314,7 +314,7 @@ describe("a job of the vendor's", () => {
     next.push(() => new Promise(() => undefined));
     for (const attempts of [1, 2]) {
       await makeDue();
-      const error = "It has not ended after 0.002 minutes";
+      const error = "The job has not ended after 0.002 minutes";
       await eventually(async () => expect(await row()).toMatchObject({ attempts, error }));
       expect(world.lines('"alarm":"job_hangs"')).toHaveLength(attempts);
     }
@@ -332,7 +332,7 @@ describe("a job of the vendor's", () => {
     expect(await claimed(0, 0)).toBe(1);
     const state = `SELECT attempts, last_error FROM your_jobs`;
     expect(await world.rows(state)).toEqual([
-      { attempts: 1, last_error: "Its process ended before it did." },
+      { attempts: 1, last_error: "The process ended before the job had ended." },
     ]);
     expect([
       await claimed(3, 6),
@@ -381,7 +381,7 @@ describe("a job of the vendor's", () => {
       await world.forged.yourJobFailed({ attempts: 10 });
       expect([await fails(11), await fails(12), await fails(13)]).toEqual([1, 2, 2]);
       await works();
-      expect(world.lines('"A job of yours works again"', '"failures":13')).toHaveLength(1);
+      expect(world.lines('"Job of yours works again"', '"failures":13')).toHaveLength(1);
       await eventually(async () => expect(await gauge()).toBe("0"));
       expect([await fails(1), await fails(2), await fails(3)]).toEqual([2, 2, 3]);
       await works();
@@ -407,7 +407,7 @@ describe("a job of the vendor's", () => {
       let seen = -1;
       next.push(async () => void (seen = alarms().length - before));
       await eventually(async () => (await row())?.attempts === 0);
-      expect([seen, world.lines('"alarm":"job_fails"', "Its process ended").length]).toEqual([1, 1]);
+      expect([seen, world.lines('"alarm":"job_fails"', "The process ended").length]).toEqual([1, 1]);
     });
 
     it("counts as failed when each stop cuts it off, once its next regular time has passed", async () => {
@@ -422,7 +422,7 @@ describe("a job of the vendor's", () => {
         await world.restart();
         return [found?.attempts, found?.error, alarms().length - before];
       };
-      const words = "Its process stopped before it had ended.";
+      const words = "The process stopped before the job had ended.";
       expect([await cutOff(), await cutOff()]).toEqual(Array(2).fill([0, words, 0]));
       await world.forged.yourJobIsOverdueSince(0);
       expect(await cutOff()).toEqual([1, words, 1]);
@@ -451,7 +451,7 @@ describe("a job of the vendor's", () => {
     await eventually(() => runs.length === 1);
     world.service.services.hasCrashed = true;
     await world.service.services.jobs.stop();
-    expect(await row()).toMatchObject({ attempts: 1, error: "Its process crashed." });
+    expect(await row()).toMatchObject({ attempts: 1, error: "The process crashed." });
     await world.restart();
     await makeDue();
     await eventually(async () => (await row())?.attempts === 0);
@@ -478,10 +478,10 @@ describe("a job of the vendor's", () => {
 
 const never = async () => ({ later: "Never." });
 const job = (name: string, at = "* * * * *") => ({ name, at, run: never });
-const TIMES = "overlapMinutes is at least 0 and everyDays at least 1";
+const TIMES = "overlapMinutes of rotation must be at least 0, everyDays at least 1";
 it.each<[string, Extensions, string]>([
   ["a job at no time of cron's", { jobs: [job("meter", "at three")] }, "at three"],
-  ["a job on a day that never comes", { jobs: [job("meter", "0 0 1 * 1#2")] }, "the job meter is to run"],
+  ["a job on a day that never comes", { jobs: [job("meter", "0 0 1 * 1#2")] }, "at of the job meter must be"],
   ["two jobs of one name", { jobs: [job("a"), job("a")] }, 'two jobs have the name "a"'],
   ["a metric that is named like the kit's", { metrics: { addon_due: { help: "Due" } } }, "addon_due"],
   ["a metric that is named like the scraper's", { metrics: { up: { help: "Up" } } }, "the metric up"],
@@ -495,17 +495,17 @@ it.each<[string, Extensions, string]>([
     { metrics: { rings: { help: "x", labels: "a" as never } } },
     "labels is no list",
   ],
-  ["a check that is no function", { checks: { bell: null as never } }, "of checks, bell is a function"],
+  ["a check that is no function", { checks: { bell: null as never } }, "bell of checks must be a function"],
   [
     "a job without run",
     { jobs: [{ name: "a", at: "* * * * *" } as never] },
-    "of the job a, run is a function",
+    "run of the job a must be a function",
   ],
-  ["an action without run", { actions: { move: {} as never } }, "of the action move, run"],
+  ["an action without run", { actions: { move: {} as never } }, "run of the action move must be"],
   [
     "a button without text",
     { operatorActions: { move: { run: never, effect: "x" } as never } },
-    "label is a text",
+    "label of the operator action move must be a text",
   ],
   ["a rotation at each moment", { rotation: { rotate: never, retire: never, everyDays: 0 } }, TIMES],
   ["a rotation in eternity", { rotation: { rotate: never, retire: never, everyDays: Infinity } }, TIMES],

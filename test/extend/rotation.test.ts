@@ -1,7 +1,7 @@
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, Rotated, Rotation } from "../../src/extend/contract.ts";
 import type { NotYet } from "../../src/resources/contract.ts";
-import { askRotation, planRotations } from "../../src/extend/rotation.ts";
+import { requestRotation, planRotations } from "../../src/extend/rotation.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
 import type { State } from "../../src/credentials/states.ts";
 import type { Waiting } from "../support/forged.ts";
@@ -213,7 +213,7 @@ describe("a rotation", () => {
   it("is not begun for an app whose credential is quarantined", async () => {
     await tokensAre("quarantined");
     await expect(kit.rotate(uuid)).rejects.toThrow("has no working tokens");
-    expect(await askRotation(life.world.service.services, uuid, "timetable")).toBe("no_tokens");
+    expect(await requestRotation(life.world.service.services, uuid, "timetable")).toBe("no_tokens");
     expect(await byOperator(uuid)).toEqual([{ uuid, reason: "quarantined" }]);
     expect(await steps()).toEqual([]);
     await tokensAre("active");
@@ -240,10 +240,10 @@ describe("a rotation", () => {
       services.wake.runRotations();
       return becomes(["retire"]);
     });
-    expect(await askRotation(services, uuid, "operator")).toBe("asked");
+    expect(await requestRotation(services, uuid, "operator")).toBe("asked");
     expect(await kit.rotate(uuid)).toBe("overlap");
     // As of a process that has found it due before another one rotated it.
-    expect(await askRotation(services, uuid, "timetable")).toBe("overlap");
+    expect(await requestRotation(services, uuid, "timetable")).toBe("overlap");
     expect(await byOperator("--all")).toContainEqual({ uuid, reason: "overlap" });
     expect(await steps()).toEqual(["retire"]);
     expect(callsOf("retire")).toEqual([]);
@@ -261,7 +261,7 @@ describe("a rotation", () => {
     for (const each of all) tokens.set(each, new Set(["first"]));
     const [one, others] = [aGate(), aGate()];
     first.rotate.push(() => one.opened, ...Array(5).fill(() => others.opened));
-    for (const each of all) await askRotation(life.world.service.services, each, "operator_of_all");
+    for (const each of all) await requestRotation(life.world.service.services, each, "operator_of_all");
     // As many as there are places.
     await eventually(() => expect(called).toHaveLength(4));
     one.open();
@@ -401,7 +401,7 @@ it("a resource whose rotation cannot be planned holds no other up, and is said a
   );
   delete rotation.everyDays;
   await life.world.rows(`DROP TRIGGER refuse ON steps`);
-  expect(life.world.lines(bad, "is not planned yet", "no rotation of this")).not.toEqual([]);
+  expect(life.world.lines(bad, "could not be planned", "no rotation of this")).not.toEqual([]);
 });
 
 it("a service without a rotation says so to who asks for one", async () => {

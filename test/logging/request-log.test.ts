@@ -51,15 +51,17 @@ describe("a request's id", () => {
     life.vendor.next("changePlan", () => Promise.reject(new Error("The kiln is cold.")));
     await life.control.changePlan(uuid, "premium");
     const changed = lastRequest();
-    await eventually(() => expect(toldOf(changed)).toContain("A step will be tried again"));
+    await eventually(() =>
+      expect(toldOf(changed)).toContain("Step failed or was aborted; it will be retried"),
+    );
     await life.hurry(uuid);
     await eventually(() => expect(toldOf(changed)).toContain("The platform has the config vars"));
     life.vendor.next("deprovision", () => Promise.reject(new Error("The kettle is full.")));
     await life.control.deprovision(uuid);
     const gone = lastRequest();
-    await eventually(() => expect(toldOf(gone)).toContain("A step will be tried again"));
+    await eventually(() => expect(toldOf(gone)).toContain("Step failed or was aborted; it will be retried"));
     expect(new Set([provisioned, changed, gone]).size).toBe(3);
-    expect(toldOf(provisioned)).not.toContain("A step will be tried again");
+    expect(toldOf(provisioned)).not.toContain("Step failed or was aborted; it will be retried");
   });
 
   it("is that of the request that brought the code, when a code was delivered again", async () => {
@@ -69,7 +71,9 @@ describe("a request's id", () => {
     const again = { ...first, oauth_grant: aProvisionRequest()["oauth_grant"] };
     await life.platform.provision(again, { headers: { "request-id": "the-second-request" } });
     expect(toldOf("the-second-request")).toContain("A repeated provision brought a new grant");
-    await eventually(() => expect(toldOf("the-second-request")).toContain("A grant is not exchanged yet"));
+    await eventually(() =>
+      expect(toldOf("the-second-request")).toContain("Exchange of a grant failed; it will be retried"),
+    );
   });
 
   it.each([

@@ -205,13 +205,9 @@ const saidOf = (uuid: string) => life.world.lines(uuid).join("\n");
 
 it.each<[string, () => unknown, string]>([
   ["nothing", () => null, "changePlan() returned nothing;"],
-  ["a promise as config", () => ({ config: Promise.resolve({}) }), "as a plain object of names and texts."],
+  ["a promise as config", () => ({ config: Promise.resolve({}) }), "as a plain object of names and strings."],
   ["a var not declared", () => ({ config: { LD_PRELOAD: "x" } }), "set LD_PRELOAD, which is not among"],
-  [
-    "a var of no text",
-    () => ({ config: { TEAPOT_URL: new URL(SECRET) } }),
-    "something of type object, and not",
-  ],
+  ["a var of no text", () => ({ config: { TEAPOT_URL: new URL(SECRET) } }), "to a value of type object"],
   ["config together with later", () => ({ config: {}, later: "Soon." }), "returned both config and later"],
 ])("changePlan that returns %s: 202, no var is removed, and the log says why", async (_, answer, said) => {
   const uuid = await life.settled("basic");
@@ -244,7 +240,7 @@ it.each<[string, unknown]>([
   const { status, body } = (await life.control.changePlan(uuid, "premium")).response;
   expect([status, (body as { message?: string }).message]).toEqual([200, undefined]);
   expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1);
-  expect(life.world.lines(uuid, "no text", `message of type ${typeof message}`)).toHaveLength(1);
+  expect(life.world.lines(uuid, "not a string", `message of type ${typeof message}`)).toHaveLength(1);
 });
 
 it.each([0, 200, 302, 99, 600, NaN, 4.5, "402", 1e9])(

@@ -309,7 +309,7 @@ describe("the start of the process", () => {
     const database = await aFreshDatabase();
     const said = await refusalOf({ ...good, PORT: "0", LOG_LEVEL: "silent", ...database.environment });
     expect(said).toContain(
-      `${MISCONFIGURED}No client secret is known. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set\n`,
+      `${MISCONFIGURED}No client secret is stored. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set\n`,
     );
     expect(said).not.toContain(KEY);
     await database.close();
@@ -345,7 +345,7 @@ describe("the start of the process", () => {
     const database = await aRefusingDatabase(state, words);
     const DATABASE_URL = database.url + query;
     const said = await refusalOf({ ...good, PORT: "0", LOG_LEVEL: "silent", DATABASE_URL });
-    expect(said).toContain(`${MISCONFIGURED}DATABASE_URL: the database says: ${words}. TLS: sslmode`);
+    expect(said).toContain(`${MISCONFIGURED}DATABASE_URL: the database answers: ${words}. TLS: sslmode`);
     await database.close();
   });
 });

@@ -177,7 +177,7 @@ it("a call of a function that passes its limit is cut off, and made again as one
     const what = whats[index]!;
     await eventually(() => expect(life.vendor.callsOf(uuid, what)).toHaveLength(2));
     expect(signals.get(uuid)!.reason).toMatchObject({ id: "took_too_long" });
-    expect(life.world.logged()).toContain(`The service's ${what}() was cut off after 1 s, its limit`);
+    expect(life.world.logged()).toContain(`The service's ${what}() was aborted after its limit of 1 s`);
     await life.nothingLeft(uuid);
   }
 });

@@ -1,5 +1,5 @@
 import type { Config } from "../../config.ts";
-import { isDatabaseUnreachable, isHeldUp } from "../../database/database.ts";
+import { isDatabaseUnreachable, isConflict } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import { stateOfWork } from "../../metrics/store.ts";
 import type { OpenContext } from "../../context.ts";
@@ -88,7 +88,7 @@ async function run(id: string, look: () => Promise<Found> | Found): Promise<Chec
   try {
     return { id, ...joined([await look()].flat()) };
   } catch (error) {
-    if (isHeldUp(error)) return { id, ...fault(messageOf(error), WHO_LOCKS) };
+    if (isConflict(error)) return { id, ...fault(messageOf(error), WHO_LOCKS) };
     if (id !== "database" && isDatabaseUnreachable(error))
       return notChecked(id, `the database (${messageOf(error)})`);
     return { id, ...fault(messageOf(error), HOW_TO_FIX[id] ?? null) };

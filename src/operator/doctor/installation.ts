@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Config } from "../../config.ts";
-import { throwInWords } from "../../database/database.ts";
+import { throwAsMisconfigured } from "../../database/database.ts";
 import { compareMigrations, HOW_TO_MIGRATE, lacks, remarksOn } from "../../database/migrations.ts";
 import type { OpenContext } from "../../context.ts";
 import { databaseAddress } from "../../setting.ts";
@@ -37,7 +37,7 @@ export function settings(config: Config): Finding {
 
 export async function database({ db }: OpenContext): Promise<Finding> {
   const askedMs = performance.now();
-  await db.ping().catch(throwInWords);
+  await db.ping().catch(throwAsMisconfigured);
   return fine(`PostgreSQL answers in ${Math.ceil(performance.now() - askedMs)} ms.`);
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { OpenContext } from "../../context.ts";
-import { isHeldUp, refusingState } from "../../database/database.ts";
+import { isConflict, refusingState } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import { named } from "../../processes/judge.ts";
 import { tryWrite } from "../../processes/store.ts";
@@ -18,7 +18,7 @@ export async function writes(ctx: OpenContext): Promise<Finding[]> {
   const refused = await tryWrite(ctx.db, randomUUID(), randomBytes(TRIAL_BYTES).toString("base64")).then(
     () => [],
     (error: unknown) => {
-      if (isHeldUp(error)) throw error;
+      if (isConflict(error)) throw error;
       const state = refusingState(error);
       const words = [state, messageOf(error)].filter(Boolean).join(", ");
       return [fault(`The database takes no writes, and each sale is lost: ${words}`, adviceOn(state))];

@@ -3,7 +3,7 @@ import { KitError, messageOf } from "../../errors.ts";
 import type { OpenContext } from "../../context.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
 import { within } from "../../within.ts";
-import { YOUR_KINDS } from "../../resources/step.ts";
+import { VENDOR_CALL_KINDS } from "../../resources/step.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
 import { type WholeResource, STATES, type ResourcePage, type Search } from "../resources.ts";
@@ -52,7 +52,7 @@ export function resourcePage(record: WholeResource, apps: VNode, yours: readonly
   };
 }
 
-const YOURS: readonly string[] = YOUR_KINDS;
+const YOURS: readonly string[] = VENDOR_CALL_KINDS;
 
 function Actions({ of, uuid }: { of: readonly Action[]; uuid: string }) {
   const links = of.map(({ label, name }) => ({ label, path: `/resources/${uuid}/${name}` }));

@@ -307,7 +307,7 @@ describe("kit doctor", () => {
     const database = await aRefusingDatabase("28P01", "not you");
     const { code, of } = await doctor({ DATABASE_URL: database.url });
     await database.close();
-    expect([code, of("database")]).toMatchObject([1, fails("DATABASE_URL: the database says: not you")]);
+    expect([code, of("database")]).toMatchObject([1, fails("DATABASE_URL: the database answers: not you")]);
   });
 
   it("reports every job that has never completed a run as late when no process runs", async () => {

@@ -70,7 +70,7 @@ describe("kit grants recover", () => {
     const [good] = await imported(1);
     await life.world.forged.grantWasLost(lost, "outcome_unknown");
     const since = life.position();
-    const message = expect.stringContaining("its tokens cannot be had again");
+    const message = expect.stringContaining("the platform does not issue its tokens twice");
     expect(await recover(["--all"])).toEqual({
       code: 1,
       data: { done: [good], failed: [{ uuid: lost, id: "already_exchanged", message }], skipped: [] },
