@@ -7,7 +7,7 @@ import ts from "typescript-eslint";
 
 const CODE = ["**/*.{js,mjs,ts,tsx}"];
 /** "error" sorts the imports, with `npx eslint --fix .`. */
-const SORTED_IMPORTS = "off";
+const SORTED_IMPORTS = "error";
 
 export default ts.config(
   { ignores: ["dist/", "dist.*/", "coverage/", ".data/", "src/database/client/", "**/your-service/client/"] },

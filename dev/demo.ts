@@ -9,7 +9,7 @@ import { later } from "./demo/later.ts";
 import { planChange } from "./demo/plan-change.ts";
 import { appIsKnown, exchange, provision } from "./demo/provision.ts";
 import { fullLife, refresh } from "./demo/refresh.ts";
-import { demoStage, type DemoStage } from "./demo/stage.ts";
+import { type DemoStage, demoStage } from "./demo/stage.ts";
 import type { Step } from "./demo/step.ts";
 import { paragraph } from "./story.ts";
 import { took } from "./wording.ts";

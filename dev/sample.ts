@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AddonState, Control } from "../packages/sandbox/index.ts";
-import { openDatabase, type DatabaseSettings } from "../src/database/database.ts";
+import { type DatabaseSettings, openDatabase } from "../src/database/database.ts";
 import { positional } from "../src/database/statement.ts";
 
 /** The customer's app that the sample add-on is installed on. */

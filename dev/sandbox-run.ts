@@ -1,5 +1,5 @@
 import "./no-inspector.ts";
-import { spawn, type ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Sandbox } from "../packages/sandbox/index.ts";
 import { Misconfigured } from "../src/errors.ts";

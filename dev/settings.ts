@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 import path from "node:path";
 import {
   DEFAULT_DATA_DIR,
+  type Environment,
   fileSettings,
   readChosenEnvironment,
   readEnvironment,
-  type Environment,
 } from "../src/environment.ts";
 import { Misconfigured } from "../src/errors.ts";
 import { addonId } from "../src/your-service/plans.ts";

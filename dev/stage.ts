@@ -1,5 +1,5 @@
 import path from "node:path";
-import { startSandbox, type Control, type LedgerEntry, type Sandbox } from "../packages/sandbox/index.ts";
+import { type Control, type LedgerEntry, type Sandbox, startSandbox } from "../packages/sandbox/index.ts";
 import type { Config } from "../src/config.ts";
 import { migrate } from "../src/database/migrate.ts";
 import { messageOf } from "../src/errors.ts";
@@ -10,8 +10,8 @@ import { meaningOf } from "./meaning.ts";
 import { createNarrator } from "./narrator.ts";
 import { oauthClient } from "./oauth-client.ts";
 import { startPostgresql } from "./postgresql.ts";
+import { type Service, startService } from "./service.ts";
 import { openServiceLog } from "./service-log.ts";
-import { startService, type Service } from "./service.ts";
 import type { DevSettings } from "./settings.ts";
 import { tellCall, tellWarning } from "./story.ts";
 

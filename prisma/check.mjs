@@ -1,6 +1,6 @@
 // Checks the schemas, or the named files, by themselves: whether Prisma takes them, and whether they are written as `prisma format` writes them.
-import process from "node:process";
 import "../dev/packages.mjs";
+import process from "node:process";
 import { prisma, schemas } from "./prisma.mjs";
 
 const [, , ...named] = process.argv;

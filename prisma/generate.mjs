@@ -1,10 +1,10 @@
 // Generates the Prisma clients, each if its schema is newer than the client there is: development, tests and build all
 // begin with this.
+import "../dev/packages.mjs";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { URL } from "node:url";
-import "../dev/packages.mjs";
 import { prisma, schemas, version } from "./prisma.mjs";
 
 for (const { file, client } of schemas()) {

@@ -8,8 +8,6 @@ import express, {
 } from "express";
 import type { Context } from "./context.ts";
 import { KitError, Refusal } from "./errors.ts";
-import { timedRequests } from "./metrics/measured.ts";
-import { type Log, EACH } from "./logging/log.ts";
 import {
   askForBodyOnceRead,
   isAuthenticated,
@@ -20,7 +18,9 @@ import {
   refuseExpectation,
   refuseMalformed,
 } from "./http/requests.ts";
+import { EACH, type Log } from "./logging/log.ts";
 import { requestLog } from "./logging/request-log.ts";
+import { timedRequests } from "./metrics/measured.ts";
 
 export type Readiness = "ready" | "degraded" | "unavailable";
 

@@ -1,17 +1,14 @@
-import { readEnvironment, REMARKS, type Environment } from "./environment.ts";
+import { type Environment, readEnvironment, REMARKS } from "./environment.ts";
 import { Misconfigured } from "./errors.ts";
 import { Secret } from "./secret.ts";
 import {
-  type Setting,
-  type Settings,
-  type ValuesOf,
   accountList,
   cron,
   encryptionKey,
   keyList,
   mediaType,
-  onOrOff,
   oneOf,
+  onOrOff,
   optional,
   ownUrl,
   password,
@@ -20,13 +17,16 @@ import {
   postgresUrl,
   routePath,
   secret,
+  type Setting,
   setting,
+  type Settings,
   text,
   userName,
+  type ValuesOf,
   wholeNumber,
 } from "./setting.ts";
 import { surroundingsOf } from "./surroundings.ts";
-import { yourSettings, type YourSettings } from "./your-service/settings.ts";
+import { type YourSettings, yourSettings } from "./your-service/settings.ts";
 
 /** Every setting of the kit. A test holds `.env.example` and `app.json` to these and to the vendor's own. */
 // prettier-ignore

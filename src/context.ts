@@ -1,25 +1,25 @@
 import type { Config } from "./config.ts";
-import type { CustomerPage } from "./people/contract.ts";
-import type { Entries } from "./people/entries.ts";
+import type { Credentials } from "./credentials/credentials.ts";
 import type { Database } from "./database/database.ts";
+import type { Extensions, Kit } from "./extend/contract.ts";
 import type { Jobs, Wake } from "./jobs/run.ts";
 import type { Log } from "./logging/log.ts";
-import type { Scrubber } from "./secret.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Pace } from "./pace.ts";
+import type { CustomerPage } from "./people/contract.ts";
+import type { Entries } from "./people/entries.ts";
+import type { PlatformFor } from "./platform/api.ts";
+import type { PlatformCalls } from "./platform/call.ts";
+import type { TokenEndpoint } from "./platform/oauth.ts";
+import type { CurrentStatus } from "./platform/status.ts";
 import type { Clocks } from "./processes/clocks.ts";
 import type { Presence } from "./processes/presence.ts";
-import type { PlatformCalls } from "./platform/call.ts";
-import type { CurrentStatus } from "./platform/status.ts";
-import type { TokenEndpoint } from "./platform/oauth.ts";
-import type { Extensions, Kit } from "./extend/contract.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import type { LostSales } from "./resources/lost-sales.ts";
-import type { Credentials } from "./credentials/credentials.ts";
-import type { PlatformFor } from "./platform/api.ts";
-import type { Vault } from "./vault/vault.ts";
-import type { Trace } from "./trace/trace.ts";
 import type { ResourceWork } from "./resources/step.ts";
+import type { Scrubber } from "./secret.ts";
+import type { Trace } from "./trace/trace.ts";
+import type { Vault } from "./vault/vault.ts";
 import type { WorkerPool } from "./work/worker-pool.ts";
 
 /** What a process makes once: the first argument of the functions that do its work. */

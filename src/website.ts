@@ -1,7 +1,7 @@
 import type { RequestHandler, Router } from "express";
 import { hasOperator } from "./config.ts";
-import { site } from "./pages/pages.tsx";
 import type { OpenContext } from "./context.ts";
+import { site } from "./pages/pages.tsx";
 
 /**
  * The pages for people that the settings enable. The code of the others is not loaded: that of the operator's and the

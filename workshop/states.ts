@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { CREDENTIAL_MOVES, CREDENTIAL_STATES } from "../src/credentials/states.ts";
-import { RESOURCE_MOVES, RESOURCE_STATES, type Moves } from "../src/resources/states.ts";
+import { type Moves, RESOURCE_MOVES, RESOURCE_STATES } from "../src/resources/states.ts";
 
 // Draws the state machines: npx tsx workshop/states.ts writes docs/states.md anew.
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { list } from "../wording.ts";
 import { CONFIG_VARS } from "./plans.ts";
-import { theAddon, type Step } from "./step.ts";
+import { type Step, theAddon } from "./step.ts";
 
 interface Apps {
   primary: { name: string };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { eventually, type DemoStage } from "./stage.ts";
-import { theAddon, type Step } from "./step.ts";
+import { type DemoStage, eventually } from "./stage.ts";
+import { type Step, theAddon } from "./step.ts";
 
 export const secretReset: Step = {
   title: "The client secret is reset, and the service notices",

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { issuedTokens, theAddon, type Step } from "./step.ts";
+import { issuedTokens, type Step, theAddon } from "./step.ts";
 
 const SEALED = `
   SELECT sealed_access_token, sealed_refresh_token, sealed_grant_code, sealed_answer, sealed_config

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { Misconfigured } from "../../src/errors.ts";
 import { countKeyUse } from "../../src/vault/store.ts";
-import { theAddon, type Step } from "./step.ts";
+import { type Step, theAddon } from "./step.ts";
 
 export const newKey: Step = {
   title: "The encryption key is changed",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { OTHER_PLAN } from "./plans.ts";
 import { eventually, YOURS_WITHIN_MS } from "./stage.ts";
-import { theAddon, type Step } from "./step.ts";
+import { type Step, theAddon } from "./step.ts";
 
 export const planChange: Step = {
   title: "The customer changes the plan",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { list, textIn } from "../wording.ts";
 import { FIRST_PLAN } from "./plans.ts";
 import { eventually, YOURS_WITHIN_MS } from "./stage.ts";
-import { issuedTokens, theAddon, type Step } from "./step.ts";
+import { issuedTokens, type Step, theAddon } from "./step.ts";
 
 /** The token's lifetime while the refresh is shown: the refresh is due after about half of it. */
 export const SHORT_LIFE_SECONDS = 6;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { SHORT_LIFE_SECONDS } from "./provision.ts";
-import { eventually, type DemoStage } from "./stage.ts";
-import { issuedTokens, theAddon, type Step } from "./step.ts";
+import { type DemoStage, eventually } from "./stage.ts";
+import { issuedTokens, type Step, theAddon } from "./step.ts";
 
 const FULL_LIFE_SECONDS = 28_800;
 

@@ -1,5 +1,5 @@
-import { SingleBar } from "cli-progress";
 import type { WriteStream } from "node:tty";
+import { SingleBar } from "cli-progress";
 
 /** The progress of the run as a bar on a terminal; nothing is shown elsewhere. */
 export interface Progress {

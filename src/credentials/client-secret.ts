@@ -1,11 +1,12 @@
-import { retryWhileUnreachable, type Database } from "../database/database.ts";
+import { type Database, retryWhileUnreachable } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
 import type { Wake } from "../jobs/run.ts";
 import type { Log } from "../logging/log.ts";
-import type { Scrubber, Secret } from "../secret.ts";
 import type { Failure, TokenAnswer } from "../platform/oauth.ts";
+import type { Scrubber, Secret } from "../secret.ts";
 import { clientSecretSealContext, keyIdOf, type Vault } from "../vault/vault.ts";
 import { AROUND_CALL, type ClaimedCredential } from "./queue.ts";
+import type { Tries } from "./states.ts";
 import {
   acceptSecret,
   addSecret,
@@ -13,10 +14,9 @@ import {
   makeOlderTokensDue,
   readClientSecret,
   rejectSecret,
-  takeSecretProbe,
   type StoredSecret,
+  takeSecretProbe,
 } from "./store.ts";
-import type { Tries } from "./states.ts";
 
 /**
  * The platform's client secret of this add-on. Its rejection says nothing about a token, so no token call is sent until

@@ -8,12 +8,12 @@ import { credentialSealContext } from "../vault/vault.ts";
 import {
   claimLost,
   isRecoverable,
+  type LostGrant,
   nextLostInSeconds,
   stopRecovering,
   storeRecovered,
-  type LostGrant,
 } from "./lost-store.ts";
-import { settle, type ClaimedCredential } from "./queue.ts";
+import { type ClaimedCredential, settle } from "./queue.ts";
 import { named } from "./sealed.ts";
 import { stateAfter, type Verdict } from "./states.ts";
 import { whyLost } from "./verdict.ts";

@@ -1,5 +1,5 @@
 import type { Credential } from "../database/client/client.ts";
-import { anyRow, columnsOf, oneRow, statement, type Queryable, type RowOf } from "../database/statement.ts";
+import { anyRow, columnsOf, oneRow, type Queryable, type RowOf, statement } from "../database/statement.ts";
 import { GRANT_SECONDS } from "./states.ts";
 
 // Lost grants and the grants that replace them. The service itself requests a replacement for a lost grant with a `due_at`.

@@ -1,18 +1,18 @@
 import type { Context } from "../context.ts";
 import { createWorkerPool, type WorkerPool } from "../work/worker-pool.ts";
-import { mustWait, type ClientSecret } from "./client-secret.ts";
+import { type ClientSecret, mustWait } from "./client-secret.ts";
 import { endGrant } from "./lost-grants.ts";
 import {
+  type ClaimedCredential,
   claimGrants,
   claimRefresh,
   claimRefreshes,
   releaseCredential,
-  type ClaimedCredential,
 } from "./queue.ts";
 import { named } from "./sealed.ts";
 import type { Owner } from "./states.ts";
-import { callTokens, type Admitted } from "./token-call.ts";
-import { judgeLostGrant, type CallResult } from "./verdict.ts";
+import { type Admitted, callTokens } from "./token-call.ts";
+import { type CallResult, judgeLostGrant } from "./verdict.ts";
 
 /**
  * Claimed rows for each concurrent call, so that rows are claimed and results stored while calls run. Not more: a row that

@@ -2,16 +2,16 @@ import type { Credential } from "../database/client/client.ts";
 import { anyRow, oneRow, type Queryable, type Statement } from "../database/database.ts";
 import { areAmong, groupCommit } from "../database/group-commit.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
-import { columnsOf, statement, type RowOf, type Typed, type ValuesOf } from "../database/statement.ts";
+import { columnsOf, type RowOf, statement, type Typed, type ValuesOf } from "../database/statement.ts";
 import { PAUSED, whereGone } from "../ledgers/store.ts";
 import { keyIdInSql } from "../vault/vault.ts";
-import { firstOf, isFree, nextDue, take, type NextDue } from "../work/lease.ts";
+import { firstOf, isFree, type NextDue, nextDue, take } from "../work/lease.ts";
 import {
   GRANT_SECONDS,
-  stateAfter,
   type Lease,
   type Owner,
   type State,
+  stateAfter,
   type Tries,
   type Verdict,
 } from "./states.ts";

@@ -2,7 +2,7 @@ import type { Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Secret } from "../secret.ts";
 import { CannotDecrypt, credentialSealContext, type Vault } from "../vault/vault.ts";
-import { reopenSome, settle, type Judged } from "./queue.ts";
+import { type Judged, reopenSome, settle } from "./queue.ts";
 import type { Owner, State } from "./states.ts";
 
 type Needs = { db: Queryable; vault: Vault; log: Log };

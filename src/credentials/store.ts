@@ -1,7 +1,7 @@
 import type { ClientSecret, Credential } from "../database/client/client.ts";
-import { READS_WHOLE, retryWhileUnreachable, type Database } from "../database/database.ts";
+import { type Database, READS_WHOLE, retryWhileUnreachable } from "../database/database.ts";
 import { areAmong, groupCommit } from "../database/group-commit.ts";
-import { anyRow, columnsOf, oneRow, statement, type Queryable, type RowOf } from "../database/statement.ts";
+import { anyRow, columnsOf, oneRow, type Queryable, type RowOf, statement } from "../database/statement.ts";
 import { PAUSED, whereGone } from "../ledgers/store.ts";
 import type { Lease, Owner, State } from "./states.ts";
 

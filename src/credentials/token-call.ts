@@ -9,12 +9,12 @@ import { doubt } from "../ledgers/marks.ts";
 import type { Failure, IssuedTokens } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext } from "../vault/vault.ts";
-import { mustWait, judgePersons, type ClientSecret, type JudgedAnswer } from "./client-secret.ts";
+import { type ClientSecret, type JudgedAnswer, judgePersons, mustWait } from "./client-secret.ts";
 import { endGrant } from "./lost-grants.ts";
-import { AROUND_CALL, markSent, releaseCredential, settle, type ClaimedCredential } from "./queue.ts";
+import { AROUND_CALL, type ClaimedCredential, markSent, releaseCredential, settle } from "./queue.ts";
 import { named, openSealed } from "./sealed.ts";
-import { storeTokens, type SealedTokens } from "./store.ts";
-import { judgeFailure, shareOfLife, type CallResult } from "./verdict.ts";
+import { type SealedTokens, storeTokens } from "./store.ts";
+import { type CallResult, judgeFailure, shareOfLife } from "./verdict.ts";
 
 /** A claimed row whose call may be sent. */
 export interface Admitted {

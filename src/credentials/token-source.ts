@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { NoToken } from "../platform/call.ts";
 import type { TokenSource } from "../platform/api.ts";
+import { NoToken } from "../platform/call.ts";
 import type { Secret } from "../secret.ts";
 import { within } from "../within.ts";
+import { refreshNow } from "./pools.ts";
 import { openSealed } from "./sealed.ts";
 import { readTokens, type TokenRow } from "./store.ts";
-import { refreshNow } from "./pools.ts";
 
 type Pair = TokenRow & { token: Secret };
 

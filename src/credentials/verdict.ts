@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { nextTryInSeconds, type Backoff } from "../pace.ts";
+import { type Backoff, nextTryInSeconds } from "../pace.ts";
 import type { Failure } from "../platform/oauth.ts";
 import type { Tries, Verdict } from "./states.ts";
 

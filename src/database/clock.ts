@@ -1,4 +1,4 @@
-import { oneRow, statement, type Queryable } from "./statement.ts";
+import { oneRow, type Queryable, statement } from "./statement.ts";
 
 const readClock = statement<object, { nowMs: number }>("database_clock").sql(
   `SELECT extract(epoch FROM now())::float8 * 1000 AS "nowMs"`,

@@ -2,9 +2,9 @@ import pg from "pg";
 import { KitError } from "../errors.ts";
 import { connectionTo } from "./address.ts";
 import type { PrismaClient } from "./client/client.ts";
-import { prismaOn, type Closable, type Generated } from "./prisma.ts";
+import { type Closable, type Generated, prismaOn } from "./prisma.ts";
 import { isPlanOutdated, leavesConnectionSound, refused } from "./retry.ts";
-import { statement, type Queryable, type Statement, type ValuesOf } from "./statement.ts";
+import { type Queryable, type Statement, statement, type ValuesOf } from "./statement.ts";
 
 export { connectionTo } from "./address.ts";
 export * from "./retry.ts";

@@ -1,4 +1,4 @@
-import { isDataError, isConflict } from "./retry.ts";
+import { isConflict, isDataError } from "./retry.ts";
 
 type Needs<Ctx, Row, Result> = {
   /** Writes all rows with one statement. Returns one result for each row, in order. Two rows may have the same key. */

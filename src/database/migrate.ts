@@ -2,14 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { KitError, messageOf } from "../errors.ts";
 import {
+  type Address,
   expectOwnSession,
   PATIENCE,
+  type Patience,
   queryableOf,
+  type Waiting,
   whileAlone,
   withSession,
-  type Address,
-  type Patience,
-  type Waiting,
 } from "./migration-session.ts";
 import {
   beginTry,
@@ -19,12 +19,12 @@ import {
   finishedIn,
   finishTry,
   MARK_OUTSIDE,
+  type Migration,
   placeIn,
   readMigration,
   recordIn,
   remarksOn,
   seriesIn,
-  type Migration,
 } from "./migrations.ts";
 import { isConflict } from "./retry.ts";
 import { indexOf, isConcurrent, type SqlStatement } from "./sql-statements.ts";

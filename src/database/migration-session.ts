@@ -4,7 +4,7 @@ import pg from "pg";
 import { KitError, Misconfigured } from "../errors.ts";
 import { connectionTo, refused, throwAsMisconfigured } from "./database.ts";
 import type { Series } from "./migrations.ts";
-import { oneRow, statement, type Queryable } from "./statement.ts";
+import { oneRow, type Queryable, statement } from "./statement.ts";
 
 // The database session of a migration: its connection, the check that no pooler shares the session, and the lock that lets
 // one process migrate at a time.

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { isUtf8 } from "node:buffer";
+import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,10 +8,10 @@ import { throwAsMisconfigured } from "./database.ts";
 import {
   controlsTransaction,
   makesNamelessIndex,
-  statementsOf,
   type SqlStatement,
+  statementsOf,
 } from "./sql-statements.ts";
-import { oneRow, statement, type Queryable } from "./statement.ts";
+import { oneRow, type Queryable, statement } from "./statement.ts";
 
 // The folders of migrations, and the tables that record the applied ones, in the format of `prisma migrate`.
 

@@ -2,9 +2,9 @@ import type { Context } from "../context.ts";
 import { KitError, mayQuote, messageOf, Refusal, storable } from "../errors.ts";
 import { isAlive } from "../resources/states.ts";
 import { findResource } from "../resources/store.ts";
+import { secretsOf, timed } from "../resources/vendor-steps.ts";
 import { redact, type Secret } from "../secret.ts";
 import { untilCut } from "../within.ts";
-import { secretsOf, timed } from "../resources/vendor-steps.ts";
 import { HOLD_EVERY_MS } from "../work/lease.ts";
 
 /**

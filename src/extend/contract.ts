@@ -4,9 +4,9 @@ import type { Closable, Generated } from "../database/prisma.ts";
 import type { YourMetric } from "../metrics/metrics.ts";
 import type { CustomerAction } from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
-import type { Json } from "../values.ts";
 import type { NotYet, Offer, Rotated, VendorResource } from "../resources/contract.ts";
 import type { ResourceState } from "../resources/states.ts";
+import type { Json } from "../values.ts";
 
 export type { Rotated } from "../resources/contract.ts";
 

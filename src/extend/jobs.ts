@@ -3,21 +3,21 @@ import { createTask } from "node-cron";
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
 import { messageOf, storable } from "../errors.ts";
-import { LeaseLost, orNullAfter, untilCut } from "../within.ts";
-import { ALARM_AFTER_ATTEMPTS } from "../work/queue.ts";
-import { HOLD_EVERY_MS } from "../work/lease.ts";
-import { LONGEST_STEP_MS } from "../work/runner.ts";
 import { timed } from "../resources/vendor-steps.ts";
+import { LeaseLost, orNullAfter, untilCut } from "../within.ts";
+import { HOLD_EVERY_MS } from "../work/lease.ts";
+import { ALARM_AFTER_ATTEMPTS } from "../work/queue.ts";
+import { LONGEST_STEP_MS } from "../work/runner.ts";
 import type { YourJob } from "./contract.ts";
 import {
+  type ClaimedJob,
   claimJobs,
   endJob,
   holdJob,
+  type JobTrouble,
   nextJobInSeconds,
   noteTrouble,
   planJob,
-  type ClaimedJob,
-  type JobTrouble,
   type RunEnd,
 } from "./store.ts";
 

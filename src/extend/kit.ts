@@ -1,12 +1,12 @@
 import type { Context } from "../context.ts";
-import { retryWhileUnreachable, type Queryable } from "../database/database.ts";
+import { type Queryable, retryWhileUnreachable } from "../database/database.ts";
 import { positional } from "../database/statement.ts";
 import { KitError } from "../errors.ts";
 import { changeConfig, lockedResource } from "../resources/store.ts";
-import { readUuid } from "../values.ts";
-import { requestRotation } from "./rotation.ts";
 import { checkVar } from "../resources/vendor-results.ts";
+import { readUuid } from "../values.ts";
 import type { Kit, KitDatabase } from "./contract.ts";
+import { requestRotation } from "./rotation.ts";
 import { announceConfig, findForVendor, listAfter } from "./store.ts";
 
 /** Makes the {@link Kit} of a vendor's service. `ctx` may be incomplete at this time: only its log is used now. */

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
-import { isDatabaseUnreachable, isConflict, retryWhileUnreachable } from "../database/database.ts";
+import { isConflict, isDatabaseUnreachable, retryWhileUnreachable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
-import type { Answer } from "../resources/answers.ts";
 import { announce } from "../resources/announce.ts";
+import type { Answer } from "../resources/answers.ts";
 import { isAnnouncing, type Step } from "../resources/step.ts";
 import { settleRetired } from "../resources/step-store.ts";
 import type { RotationKind } from "../resources/steps.ts";
@@ -11,7 +11,7 @@ import { lockedResource } from "../resources/store.ts";
 import { callVendor, untilDone } from "../resources/vendor-steps.ts";
 import type { Run } from "../work/runner.ts";
 import type { Rotation } from "./contract.ts";
-import { findOldCredentials, writeRotation, type Asked, type Asker } from "./store.ts";
+import { type Asked, type Asker, findOldCredentials, writeRotation } from "./store.ts";
 
 // Rotation of customers' credentials. A `rotate` step makes new credentials and sets them as config vars. Then it becomes a
 // `retire` step, which is due when the overlap is over.

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import type { YourJob as JobModel } from "../database/client/client.ts";
-import { anyRow, oneRow, type Database, type Queryable } from "../database/database.ts";
+import { anyRow, type Database, oneRow, type Queryable } from "../database/database.ts";
 import { statement, type Stored } from "../database/statement.ts";
 import { whereHeld } from "../processes/history-store.ts";
 import { BEFORE_ROTATIONS, HAS_TOKENS, whereIn } from "../resources/step.ts";
 import { lockedResource } from "../resources/store.ts";
-import { hold as held, isFree, take, type NextDue } from "../work/lease.ts";
+import { hold as held, isFree, type NextDue, take } from "../work/lease.ts";
 import type { KitResource } from "./contract.ts";
 
 // The statements for a vendor's own routes, jobs and actions on the kit's tables.

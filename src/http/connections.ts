@@ -1,5 +1,5 @@
 import type { Server } from "node:http";
-import { isUnderWay, type Connection } from "./pipelines.ts";
+import { type Connection, isUnderWay } from "./pipelines.ts";
 import { isAuthenticated } from "./requests.ts";
 
 /** What is closed for a new connection, by its rank: a stranger's goes first. */

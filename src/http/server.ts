@@ -4,7 +4,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Express, Request } from "express";
 import type { Log } from "../logging/log.ts";
 import { openConnections } from "./connections.ts";
-import { inOrder, isUnderWay, type Connection, type PipelineLimits } from "./pipelines.ts";
+import { type Connection, inOrder, isUnderWay, type PipelineLimits } from "./pipelines.ts";
 import { clientAddress } from "./requests.ts";
 
 /** Clients that send requests ahead of the answers send a few. */

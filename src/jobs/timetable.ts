@@ -1,12 +1,12 @@
 import type { Context } from "../context.ts";
 import { createRecovery } from "../credentials/lost-grants.ts";
+import { refreshesSettled } from "../credentials/pools.ts";
 import { nextDueInSeconds } from "../credentials/queue.ts";
 import { reopenQuarantined } from "../credentials/sealed.ts";
-import { refreshesSettled } from "../credentials/pools.ts";
-import { prunePeopleAndCustomers } from "../people/store.ts";
 import { createYourJobs } from "../extend/jobs.ts";
-import { failStranded } from "../resources/end-store.ts";
 import { planRotations } from "../extend/rotation.ts";
+import { prunePeopleAndCustomers } from "../people/store.ts";
+import { failStranded } from "../resources/end-store.ts";
 import { findLateSteps } from "../resources/late-steps.ts";
 import { lookAgain } from "../resources/looks.ts";
 import type { LaneName } from "../resources/step.ts";

@@ -3,13 +3,13 @@ import { retryWhileUnreachable } from "../database/database.ts";
 import { storable } from "../errors.ts";
 import type { Http } from "../platform/call.ts";
 import {
+  endGone,
   pruneMarks,
   takeForAlarm,
+  type Unknown,
   writeDoubt,
   writeGone,
-  endGone,
   writeUnknown,
-  type Unknown,
 } from "./store.ts";
 import { findSuspicion, takeSuspicion, writePlan } from "./suspicion-store.ts";
 

@@ -1,8 +1,8 @@
 import { isAnyArrayBuffer } from "node:util/types";
-import { levels, pino, type LogFn, type Logger } from "pino";
-import { logOutput } from "./log-output.ts";
+import { levels, type LogFn, type Logger, pino } from "pino";
 import { chainOf, inWords, messageOf, withoutQuoted } from "../errors.ts";
 import type { Scrubber } from "../secret.ts";
+import { logOutput } from "./log-output.ts";
 
 export type Log = Logger;
 type Members = Record<string | number | symbol, unknown>;

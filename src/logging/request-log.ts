@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Request } from "express";
-import { pinoHttp, type HttpLogger } from "pino-http";
+import { type HttpLogger, pinoHttp } from "pino-http";
 import { clientAddress, isAuthenticated } from "../http/requests.ts";
-import { type Log, EACH } from "./log.ts";
+import { EACH, type Log } from "./log.ts";
 
 /**
  * Logs one line for each request when its answer has gone out, or its connection has ended before that, without headers,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
 import { isJsonObject } from "../values.ts";
-import { placeOfMistake, placesOf, type Path, type Place } from "./places.ts";
+import { type Path, type Place, placeOfMistake, placesOf } from "./places.ts";
 
 /** An error breaks a rule of the platform's document; a warning is worth a person's attention. */
 export interface Fault {

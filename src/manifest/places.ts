@@ -1,4 +1,4 @@
-import { parse, type MemberNode, type ValueNode } from "@humanwhocodes/momoa";
+import { type MemberNode, parse, type ValueNode } from "@humanwhocodes/momoa";
 
 /** Counted from 1, the column in UTF-16 units, as editors do. */
 export interface Place {

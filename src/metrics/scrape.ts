@@ -1,4 +1,4 @@
-import { Router, type RequestHandler } from "express";
+import { type RequestHandler, Router } from "express";
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Context, OpenContext } from "../context.ts";
 import type { Database } from "../database/database.ts";

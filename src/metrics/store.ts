@@ -1,19 +1,19 @@
-import { GRANT_SECONDS, STATES_OF_RESOURCES, type State } from "../credentials/states.ts";
+import { GRANT_SECONDS, type State, STATES_OF_RESOURCES } from "../credentials/states.ts";
 import type { Credential, Heartbeat } from "../database/client/client.ts";
 import type { Queryable } from "../database/database.ts";
 import { statement } from "../database/statement.ts";
 import { marksOf, whereGone } from "../ledgers/store.ts";
 import { whereHeld } from "../processes/history-store.ts";
-import { HAS_FAILED } from "../work/queue.ts";
 import {
-  whereAnnouncing,
   functionOf,
   IS_VENDOR_CALL,
+  type LaneName,
+  VENDOR_CALL_KINDS,
+  whereAnnouncing,
   whereIn,
   whereNext,
-  VENDOR_CALL_KINDS,
-  type LaneName,
 } from "../resources/step.ts";
+import { HAS_FAILED } from "../work/queue.ts";
 import type { Sample } from "./metrics.ts";
 
 const MINUTE = 60;

@@ -1,13 +1,13 @@
 import type { OperatorAction } from "../database/client/client.ts";
-import { retryWhileUnreachable, type Database } from "../database/database.ts";
 import { databaseClock } from "../database/clock.ts";
+import { type Database, retryWhileUnreachable } from "../database/database.ts";
 import {
-  writeAction,
-  writeEnd,
-  writeProgress,
   type ActionEnd,
   type ActionRequest,
   type Operator,
+  writeAction,
+  writeEnd,
+  writeProgress,
 } from "./audit-store.ts";
 
 // The audit trail: what operators did, on the command line and on the pages. Times are those of the database's clock.

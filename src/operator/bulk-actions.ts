@@ -1,16 +1,16 @@
 import type { Context } from "../context.ts";
-import { LEGACY_GRANTS_OFF, recoverGrants, refreshTokens } from "./tokens.ts";
-import { requestRotation, NO_ROTATION, rotationOf } from "../extend/rotation.ts";
-import { forEachResource, type How, type Report, type Which } from "./work-through.ts";
-import { refuseWhileHeld } from "../processes/history.ts";
 import { Refusal } from "../errors.ts";
+import { NO_ROTATION, requestRotation, rotationOf } from "../extend/rotation.ts";
+import { refuseWhileHeld } from "../processes/history.ts";
 import { failLocked, lockWithCredential } from "../resources/end-store.ts";
 import { expireProvision } from "../resources/late-steps.ts";
 import { isOfPlanChange, type Step } from "../resources/step.ts";
 import { settleStep } from "../resources/step-store.ts";
 import { wakeAll } from "../resources/steps.ts";
 import { endStep } from "../work/queue.ts";
-import { resourcesToTake, takeSteps, type Hand } from "./store.ts";
+import { type Hand, resourcesToTake, takeSteps } from "./store.ts";
+import { LEGACY_GRANTS_OFF, recoverGrants, refreshTokens } from "./tokens.ts";
+import { forEachResource, type How, type Report, type Which } from "./work-through.ts";
 
 /** What an operator does to one resource, to several, or to all: a command `kit [GROUP] VERB`, and two pages. */
 export interface BulkAction {

@@ -4,7 +4,7 @@ import { countStale } from "../credentials/store.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
 import { KitError, messageOf } from "../errors.ts";
 import { withHttp } from "../platform/http.ts";
-import { tokenEndpointAt, trySecret, type Trial } from "../platform/oauth.ts";
+import { tokenEndpointAt, type Trial, trySecret } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";
 import { secret } from "../setting.ts";
 import { checkKeys } from "../vault/store.ts";

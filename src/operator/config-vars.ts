@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
-import { notYetSet, openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import { refuseWhileHeld } from "../processes/history.ts";
+import { type ConfigVar, notYetSet, openConfig } from "../resources/config-vars.ts";
 import type { ResourceRow } from "../resources/rows.ts";
 import { isAlive } from "../resources/states.ts";
 import { changeConfig, findResource, lockedResource } from "../resources/store.ts";

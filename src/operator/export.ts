@@ -5,8 +5,8 @@ import { findResource } from "../resources/store.ts";
 import type { Json } from "../values.ts";
 import { resourceSealContext } from "../vault/vault.ts";
 import { untilCut } from "../within.ts";
+import { EXPORT_PAGE, type KeptOf, keptOf, uuidsAfter } from "./export-store.ts";
 import { recordsOf, type ResourceRecord } from "./resources.ts";
-import { EXPORT_PAGE, keptOf, uuidsAfter, type KeptOf } from "./export-store.ts";
 
 /**
  * All that is kept of one resource, without the tokens of the service. `config`: the names of its config vars, or with

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { READS_WHOLE, retryWhileUnreachable } from "../database/database.ts";
-import { clientSecretSealContext, CannotDecrypt, keyIdOf, type Vault } from "../vault/vault.ts";
 import { countKeyUse, type KeyUse, registerKey, reseal } from "../vault/store.ts";
-import { fault, fine, warning, type Finding } from "./doctor/finding.ts";
+import { CannotDecrypt, clientSecretSealContext, keyIdOf, type Vault } from "../vault/vault.ts";
+import { fault, type Finding, fine, warning } from "./doctor/finding.ts";
 import { countSealed, storedSecrets, storeResealed } from "./store.ts";
 import { counted, some } from "./wording.ts";
 import type { How } from "./work-through.ts";

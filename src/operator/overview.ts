@@ -1,11 +1,11 @@
+import type { OpenContext } from "../context.ts";
 import { stateOfCredentials, stateOfWork } from "../metrics/store.ts";
 import { readHours } from "../metrics/totals-store.ts";
-import type { OpenContext } from "../context.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
 import type { Finding } from "./doctor/finding.ts";
-import { restore } from "./doctor/restore.ts";
 import { platformStatus, secret } from "./doctor/platform.ts";
 import { clocks, processes, processesOf } from "./doctor/processes.ts";
+import { restore } from "./doctor/restore.ts";
 import { OF_WORK } from "./doctor/work.ts";
 import { refusedWrites } from "./doctor/writes.ts";
 

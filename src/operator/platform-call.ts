@@ -1,8 +1,8 @@
 import type { Context } from "../context.ts";
 import { tokensOf } from "../credentials/token-source.ts";
-import { isJsonObject, parsedJson } from "../values.ts";
-import { HIDDEN, redact } from "../secret.ts";
 import { findApps } from "../resources/looks.ts";
+import { HIDDEN, redact } from "../secret.ts";
+import { isJsonObject, parsedJson } from "../values.ts";
 
 export type AppsReport = Awaited<ReturnType<typeof appsOf>>;
 

@@ -1,5 +1,5 @@
-import { adviceOn, GONE, momentAway, planInWords, type NamedFact } from "./wording.ts";
 import type { WaitingStep, WholeResource } from "./resources.ts";
+import { adviceOn, GONE, momentAway, type NamedFact, planInWords } from "./wording.ts";
 
 /** What the command line and the page both show of a resource, by title. */
 export function factsOf(resource: WholeResource) {

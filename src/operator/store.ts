@@ -1,23 +1,23 @@
-import type { ClientSecret, Credential, Resource, Step as StoredStep } from "../database/client/client.ts";
-import { oneRow, type Database, type Queryable } from "../database/database.ts";
-import { columnsOf, statement, type RowOf } from "../database/statement.ts";
 import { IS_RECOVERABLE } from "../credentials/lost-store.ts";
 import { GRANT_SECONDS } from "../credentials/states.ts";
+import type { ClientSecret, Credential, Resource, Step as StoredStep } from "../database/client/client.ts";
+import { type Database, oneRow, type Queryable } from "../database/database.ts";
+import { columnsOf, type RowOf, statement } from "../database/statement.ts";
 import { whereGone } from "../ledgers/store.ts";
+import { RESOURCE_COLUMNS, type ResourceRow } from "../resources/rows.ts";
 import type { ResourceState } from "../resources/states.ts";
-import { ALARM_AFTER_ATTEMPTS, HAS_FAILED, IS_LATE, STEP_COLUMNS, type StepRow } from "../work/queue.ts";
-import { NOTICED } from "../work/lease.ts";
 import {
   IS_VENDOR_CALL,
+  type Step,
+  type StepKind,
   stepOf,
+  VENDOR_CALL_KINDS,
   whereAnnouncing,
   whereIndependent,
   whereTurn,
-  VENDOR_CALL_KINDS,
-  type Step,
-  type StepKind,
 } from "../resources/step.ts";
-import { RESOURCE_COLUMNS, type ResourceRow } from "../resources/rows.ts";
+import { NOTICED } from "../work/lease.ts";
+import { ALARM_AFTER_ATTEMPTS, HAS_FAILED, IS_LATE, STEP_COLUMNS, type StepRow } from "../work/queue.ts";
 import { MOST_COUNTED } from "./wording.ts";
 
 // What operators' actions read of many resources, and the little that they write besides what the rooms themselves do.

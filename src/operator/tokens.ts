@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { requestGrant } from "../credentials/lost-grants.ts";
 import { refreshNow } from "../credentials/pools.ts";
-import { forEachResource, type End, type How, type Report, type Which } from "./work-through.ts";
 import { retryWhileUnreachable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import { findResources } from "./store.ts";
+import { type End, forEachResource, type How, type Report, type Which } from "./work-through.ts";
 
 /**
  * Refreshes tokens now, due or not. An operator who names a resource wants it tried even if the platform refused its

@@ -2,7 +2,7 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import express, { type Request, type RequestHandler } from "express";
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
-import { Problem, type Explanation } from "./pages.tsx";
+import { type Explanation, Problem } from "./pages.tsx";
 
 // The largest form holds a client secret, or the names of all config vars.
 const parse = express.text({ type: "application/x-www-form-urlencoded", limit: 32 * 1024 });

@@ -1,4 +1,4 @@
-import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from "express";
+import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from "express";
 import helmet from "helmet";
 import type { ComponentChildren } from "preact";
 import { render } from "preact-render-to-string";

@@ -1,17 +1,17 @@
-import { Router, type Request, type RequestHandler, type Response } from "express";
+import { type Request, type RequestHandler, type Response, Router } from "express";
 import type { Context } from "../context.ts";
 import { Refusal } from "../errors.ts";
 import { methodNotAllowed } from "../http/requests.ts";
 import { CallerGone, type Callers } from "../http/standstill.ts";
-import { EACH } from "../logging/log.ts";
 import { noteUnknown } from "../ledgers/marks.ts";
 import type { Unknown } from "../ledgers/store.ts";
-import { notFound, type Answer } from "../resources/answers.ts";
+import { EACH } from "../logging/log.ts";
+import { type Answer, notFound } from "../resources/answers.ts";
 import { changePlan } from "../resources/change-plan.ts";
 import { deprovision } from "../resources/deprovision.ts";
 import { provision } from "../resources/provision.ts";
-import { findResource } from "../resources/store.ts";
 import type { ProvisionRequest } from "../resources/rows.ts";
+import { findResource } from "../resources/store.ts";
 import { readUuid } from "../values.ts";
 import { readBody, readPlan, readProvision } from "./requests.ts";
 
@@ -40,8 +40,7 @@ export function partnerApi(ctx: Context, { guard, untilReady, callers }: Needs):
           throw error;
         });
       // From then on the grant can be exchanged (the job runs credentials/pools.ts).
-      if (answer.status < 300)
-        response.on("finish", () => ctx.wake.exchangeGrants(ctx.pace.exchangeAfterMs));
+      if (answer.status < 300) response.on("finish", () => ctx.wake.exchangeGrants(ctx.pace.exchangeAfterMs));
       send(response, answer);
     })
     .all(methodNotAllowed("POST"));

@@ -1,7 +1,7 @@
-import { Router, type Request, type RequestHandler, type Response } from "express";
+import { type Request, type RequestHandler, type Response, Router } from "express";
 import type { Context } from "../context.ts";
-import { clientAddress, methodNotAllowed, nowAuthenticated } from "../http/requests.ts";
 import { customerAction } from "../extend/store.ts";
+import { clientAddress, methodNotAllowed, nowAuthenticated } from "../http/requests.ts";
 import { visible } from "../marks.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
 import { formIn, parseForm, readForm } from "../pages/forms.ts";
@@ -10,7 +10,7 @@ import { apart } from "../processes/clocks.ts";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../values.ts";
 import { carryOut, Result, type Visit } from "./actions.tsx";
-import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
+import { readCookie, type SecretCookie, writeCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
 import { showResource } from "./resource-page.tsx";
 import { createRoles } from "./roles.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Request } from "express";
+import { databaseClock } from "../database/clock.ts";
 import type { Database } from "../database/database.ts";
 import { clientAddress } from "../http/requests.ts";
 import { createSample, type Log } from "../logging/log.ts";
-import { databaseClock } from "../database/clock.ts";
 import type { Pace } from "../pace.ts";
 import type { Account } from "../platform/authorizations.ts";
 

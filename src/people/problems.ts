@@ -1,5 +1,5 @@
 import { KitError } from "../errors.ts";
-import { Problem, type Explanation } from "../pages/pages.tsx";
+import { type Explanation, Problem } from "../pages/pages.tsx";
 import { PlatformRefused } from "../platform/call.ts";
 import type { NotIssued } from "../platform/oauth.ts";
 

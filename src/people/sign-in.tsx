@@ -1,10 +1,10 @@
-import { Router, type Request, type Response } from "express";
+import { type Request, type Response, Router } from "express";
 import type { Context } from "../context.ts";
 import { clientAddress, methodNotAllowed, nowAuthenticated } from "../http/requests.ts";
 import { addressOf, goTo, isFromOurPage, localPath } from "../pages/address.ts";
-import { show, Facts, notFromOurPage, Problem } from "../pages/pages.tsx";
+import { Facts, notFromOurPage, Problem, show } from "../pages/pages.tsx";
 import type { Account } from "../platform/authorizations.ts";
-import { readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
+import { readCookie, type SecretCookie, writeCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
 import { closeSession, findSession, SESSION_SECONDS } from "./store.ts";
 import { beginSignIn, completeSignIn } from "./web-flow.ts";

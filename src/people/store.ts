@@ -6,13 +6,13 @@ import type {
   Session,
   UsedSignOn,
 } from "../database/client/client.ts";
-import { anyRow, oneRow, retryWhileUnreachable, type Database } from "../database/database.ts";
-import { columnsOf, statement, type RowOf, type Stored } from "../database/statement.ts";
-import type { Account } from "../platform/authorizations.ts";
-import { Secret } from "../secret.ts";
-import type { Clocks } from "../processes/clocks.ts";
-import type { Vault } from "../vault/vault.ts";
+import { anyRow, type Database, oneRow, retryWhileUnreachable } from "../database/database.ts";
+import { columnsOf, type RowOf, statement, type Stored } from "../database/statement.ts";
 import type { Log } from "../logging/log.ts";
+import type { Account } from "../platform/authorizations.ts";
+import type { Clocks } from "../processes/clocks.ts";
+import { Secret } from "../secret.ts";
+import type { Vault } from "../vault/vault.ts";
 import type { CustomerResource } from "./contract.ts";
 import { randomId } from "./cookies.ts";
 import { isProven, proofOf } from "./proof.ts";

@@ -3,12 +3,12 @@ import type { Request, Response } from "express";
 import type { Context } from "../context.ts";
 import { judgePersons } from "../credentials/client-secret.ts";
 import { shareOfLife } from "../credentials/verdict.ts";
+import { mayQuote } from "../errors.ts";
 import { accountOf } from "../platform/authorizations.ts";
 import { tokenEndpointAt } from "../platform/oauth.ts";
-import { mayQuote } from "../errors.ts";
 import { Secret } from "../secret.ts";
 import { credentialSealContext } from "../vault/vault.ts";
-import { randomId, readCookie, writeCookie, type SecretCookie } from "./cookies.ts";
+import { randomId, readCookie, type SecretCookie, writeCookie } from "./cookies.ts";
 import { accountProblem, authorizeProblem, exchangeProblem, problem } from "./problems.ts";
 import { openSession } from "./store.ts";
 

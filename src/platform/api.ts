@@ -1,15 +1,15 @@
 import { setTimeout as sleepMs } from "node:timers/promises";
+import type { PlatformCalls } from "./call.ts";
 import {
+  createThrottles,
   done,
   many,
   one,
   raw,
-  vars,
   type ResourceClient,
   type TokenSource,
-  createThrottles,
+  vars,
 } from "./client.ts";
-import type { PlatformCalls } from "./call.ts";
 import { path, rawPath } from "./path.ts";
 import type * as Platform from "./types.ts";
 

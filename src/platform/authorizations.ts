@@ -1,8 +1,8 @@
-import { isJsonObject, readUuid } from "../values.ts";
+import { storable } from "../errors.ts";
 import { Secret } from "../secret.ts";
+import { isJsonObject, readUuid } from "../values.ts";
 import { askOnce, type HttpRequest, type PlatformCalls, type Reading } from "./call.ts";
 import { path } from "./path.ts";
-import { storable } from "../errors.ts";
 
 /** An authorization, as the platform answers when it is created and when it is revoked; its other members are kept. */
 export interface Authorization {

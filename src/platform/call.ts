@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { KitError } from "../errors.ts";
-import { isJsonObject, parsedJson } from "../values.ts";
 import { redact } from "../secret.ts";
+import { isJsonObject, parsedJson } from "../values.ts";
 
 // A call to the platform: what is sent, what comes back, what an answer holds, and what can go wrong.
 

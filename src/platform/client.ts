@@ -1,5 +1,5 @@
-import { isJsonObject } from "../values.ts";
 import type { Secret } from "../secret.ts";
+import { isJsonObject } from "../values.ts";
 import {
   type HttpAnswer,
   type PlatformCalls,

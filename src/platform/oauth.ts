@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { isJsonObject, type JsonObject, parsedJson } from "../values.ts";
 import { Secret } from "../secret.ts";
+import { isJsonObject, type JsonObject, parsedJson } from "../values.ts";
 import { type Http, type HttpAnswer, refusalOf, retryAfterMs, TransportError } from "./call.ts";
 
 /** `lifeSeconds` is at most 8 hours. `refreshToken` is null if no usable one came: keep the one you have. */

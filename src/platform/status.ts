@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../values.ts";
 import { askOnce, type Http } from "./call.ts";
-import { path, type Path } from "./path.ts";
+import { type Path, path } from "./path.ts";
 
 // The platform's public status feed, version 4 (platform document, "Status feed"). Read are the members that the kit
 // shows or decides on, as far as they can be read: a list that is missing is empty, a text that is missing is empty or

@@ -4,7 +4,7 @@ import { readConfig, settings } from "../config.ts";
 import { openDatabase } from "../database/database.ts";
 import { readEnvironment } from "../environment.ts";
 import { storable } from "../errors.ts";
-import { writeBeat, type Role } from "../processes/store.ts";
+import { type Role, writeBeat } from "../processes/store.ts";
 import type { Setting } from "../setting.ts";
 import { build } from "../version.ts";
 import { within } from "../within.ts";

@@ -1,11 +1,11 @@
 import { performance } from "node:perf_hooks";
-import { readConfig, type Config } from "../config.ts";
+import { type Config, readConfig } from "../config.ts";
 import { readEnvironment } from "../environment.ts";
 import { Misconfigured } from "../errors.ts";
+import type { Role } from "../processes/store.ts";
 import { createOwnScrubber } from "../secret.ts";
 import { alarmWhenExhausted } from "./descriptors.ts";
 import { takeOverNode, takeWarnings } from "./node-process.ts";
-import type { Role } from "../processes/store.ts";
 import { noteMisconfigured } from "./note-misconfigured.ts";
 import type { RunningService } from "./start-up.ts";
 

@@ -1,21 +1,21 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Router, type RequestHandler } from "express";
+import { type RequestHandler, Router } from "express";
 import { createApp } from "../app.ts";
-import { closeAll, within } from "../within.ts";
 import type { Config } from "../config.ts";
+import type { OpenContext, Parts } from "../context.ts";
 import { Misconfigured } from "../errors.ts";
 import { guardsOf } from "../http/authenticate.ts";
 import { createHttpServer } from "../http/server.ts";
 import { watchCallers } from "../http/standstill.ts";
 import { metricsRoutes } from "../metrics/scrape.ts";
-import type { OpenContext, Parts } from "../context.ts";
 import { openContext } from "../open-context.ts";
 import { partnerApi } from "../partner-api/routes.ts";
 import { createWebsite } from "../website.ts";
+import { closeAll, within } from "../within.ts";
 import { mostConnections } from "./descriptors.ts";
-import { becomeReady, notReady, readiness, stopOnce, type RunningService } from "./start-up.ts";
+import { becomeReady, notReady, readiness, type RunningService, stopOnce } from "./start-up.ts";
 
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;

@@ -1,7 +1,7 @@
 import type { Config } from "../config.ts";
 import type { Parts } from "../context.ts";
 import { openContext } from "../open-context.ts";
-import { becomeReady, stopOnce, type RunningService } from "./start-up.ts";
+import { becomeReady, type RunningService, stopOnce } from "./start-up.ts";
 
 /** Starts a process that runs the jobs and nothing else. */
 export async function runWorker(config: Config, parts?: Partial<Parts>): Promise<RunningService> {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Readiness } from "../app.ts";
 import { hasOperator } from "../config.ts";
+import type { OpenContext } from "../context.ts";
 import {
   isConnectionConfigError,
   isDatabaseUnreachable,
@@ -9,11 +10,10 @@ import {
 import { checkMigrations } from "../database/migrations.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { expectBeats } from "../metrics/store.ts";
-import type { OpenContext } from "../context.ts";
 import { noticeRestore } from "../processes/history.ts";
 import type { Role } from "../processes/store.ts";
-import { CannotDecrypt } from "../vault/vault.ts";
 import { checkKeys } from "../vault/store.ts";
+import { CannotDecrypt } from "../vault/vault.ts";
 import { build } from "../version.ts";
 import { within } from "../within.ts";
 

@@ -3,10 +3,10 @@ import {
   anyRow,
   columnsOf,
   oneRow,
-  snakeCase,
-  statement,
   type Queryable,
   type RowOf,
+  snakeCase,
+  statement,
 } from "../database/statement.ts";
 import { RUNS } from "./store.ts";
 

@@ -3,13 +3,13 @@ import { KitError, messageOf } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import {
   beginHistory,
+  type History,
   readHistory,
   readTimeline,
-  writePromotion,
-  writeRestore,
-  type History,
   type Sign,
   type Timeline,
+  writePromotion,
+  writeRestore,
 } from "./history-store.ts";
 
 // Whether the database is still the one that it was. A backup that is restored has the truth of its day: yesterday's

@@ -1,5 +1,5 @@
 import type { Sample } from "../metrics/metrics.ts";
-import { apart, pairsOf, type Apart, type Pair } from "./clocks.ts";
+import { type Apart, apart, type Pair, pairsOf } from "./clocks.ts";
 import type { Process } from "./store.ts";
 
 // What the rows of all processes say together: for the metrics, the doctor and the operator's pages.

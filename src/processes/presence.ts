@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import os from "node:os";
-import { isTransient, refusingState, type Failed, type Queryable } from "../database/database.ts";
+import { type Failed, isTransient, type Queryable, refusingState } from "../database/database.ts";
 import { messageOf, storable } from "../errors.ts";
 import { EACH, type Log } from "../logging/log.ts";
 import type { Pace } from "../pace.ts";
@@ -10,14 +10,14 @@ import { within } from "../within.ts";
 import { apart, type Clocks } from "./clocks.ts";
 import { noticeRestore } from "./history.ts";
 import {
-  lateAfterSeconds,
-  noticeMissing,
-  writeBeat,
   type Answer,
   type Identity,
+  lateAfterSeconds,
+  noticeMissing,
   type OwnState,
   type RefusedWrite,
   type Role,
+  writeBeat,
 } from "./store.ts";
 
 type Needs = {

@@ -3,10 +3,10 @@ import type { Database } from "../database/database.ts";
 import {
   columnsOf,
   oneRow,
-  snakeCase,
-  statement,
   type Queryable,
   type RowOf,
+  snakeCase,
+  statement,
 } from "../database/statement.ts";
 import type { Ahead } from "./clocks.ts";
 

@@ -2,29 +2,29 @@ import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
 import type { Queryable } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
+import { orNullAfter } from "../within.ts";
+import { FIRST_LEASE } from "../work/step.ts";
+import {
+  type Answer,
+  answerInTime,
+  deprovisioned,
+  laterAnswer,
+  notFound,
+  type Persist,
+  refusalAnswer,
+  requestDeadline,
+  unknownPlan,
+} from "./answers.ts";
 import {
   acceptChange,
   MOST_UNCHANGED_CALLS,
   noteUnchanged,
   openStepsOf,
-  writeChange,
   type PlanChange,
+  writeChange,
 } from "./plan-store.ts";
-import { FIRST_LEASE } from "../work/step.ts";
-import { newStep, type Step } from "./step.ts";
-import { orNullAfter } from "../within.ts";
-import {
-  answerInTime,
-  deprovisioned,
-  laterAnswer,
-  notFound,
-  refusalAnswer,
-  requestDeadline,
-  unknownPlan,
-  type Answer,
-  type Persist,
-} from "./answers.ts";
 import { wasNeverProvisioned } from "./rows.ts";
+import { newStep, type Step } from "./step.ts";
 import { lockedResource } from "./store.ts";
 
 // While a plan changes, its step holds the new plan; the resource keeps its plan until the change is made. A refused change

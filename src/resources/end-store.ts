@@ -1,4 +1,4 @@
-import { anyRow, isConflict, type Database, type Queryable } from "../database/database.ts";
+import { anyRow, type Database, isConflict, type Queryable } from "../database/database.ts";
 import { statement } from "../database/statement.ts";
 import type { Log } from "../logging/log.ts";
 import { whereBroughtBack } from "../processes/history-store.ts";

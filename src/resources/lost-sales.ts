@@ -1,4 +1,4 @@
-import { isDataError, type Database } from "../database/database.ts";
+import { type Database, isDataError } from "../database/database.ts";
 import { messageOf, storable } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import type { Pace } from "../pace.ts";

@@ -2,7 +2,7 @@ import { anyRow, oneRow, type Queryable } from "../database/database.ts";
 import { statement } from "../database/statement.ts";
 import { STEP_LEASE_SECONDS } from "../work/queue.ts";
 import { FIRST_LEASE } from "../work/step.ts";
-import { whereIndependent, type Step } from "./step.ts";
+import { type Step, whereIndependent } from "./step.ts";
 
 // The steps of plan changes. While a plan changes, its step holds the new plan (`detail.plan`).
 

@@ -1,19 +1,19 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
-import { FIRST_LEASE } from "../work/step.ts";
-import { newStep } from "./step.ts";
 import { orNullAfter } from "../within.ts";
+import { FIRST_LEASE } from "../work/step.ts";
 import {
+  type Answer,
   answerInTime,
   givenAnswer,
   laterAnswer,
+  type Persist,
   requestDeadline,
   unknownPlan,
-  type Answer,
-  type Persist,
 } from "./answers.ts";
-import type { ProvisionRequest, ResourceRow } from "./rows.ts";
 import { receiveGrant } from "./grant-store.ts";
+import type { ProvisionRequest, ResourceRow } from "./rows.ts";
+import { newStep } from "./step.ts";
 import { answerFirst, findResource, insertProvision } from "./store.ts";
 
 /**
@@ -82,7 +82,7 @@ async function again(
 async function firstOrLater(ctx: Context, uuid: string, persist: Persist): Promise<Answer> {
   const message = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
   const later = laterAnswer(message, uuid);
-  const first = { uuid, answer: later, config: null, lease: FIRST_LEASE, next: "provision" } as const;
+  const first = { uuid, answer: later, config: null, lease: FIRST_LEASE, next: "same" } as const;
   if (await persist(() => answerFirst(ctx, first))) return later;
   return givenAnswer(ctx.vault, await storedResource(ctx, uuid, persist)) ?? later;
 }

@@ -3,7 +3,7 @@ import type { LimitedFunction } from "../offer.ts";
 import { whereHeld } from "../processes/history-store.ts";
 import type { Json } from "../values.ts";
 import type { StepRow } from "../work/queue.ts";
-import { FIRST_LEASE, type ClaimedStep, type StepRunner } from "../work/step.ts";
+import { type ClaimedStep, FIRST_LEASE, type StepRunner } from "../work/step.ts";
 import type { Answer, Result } from "./answers.ts";
 import { RESOURCE_COLUMNS, type ResourceRow } from "./rows.ts";
 

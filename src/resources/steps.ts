@@ -5,20 +5,20 @@ import { NoToken, PlatformRefused, RateLimited, TransportError, UnreadableAnswer
 import { endStep, laneOf } from "../work/queue.ts";
 import { createStepRunner, type Judgement, type Run, type Work } from "../work/runner.ts";
 import { FIRST_LEASE } from "../work/step.ts";
-import type { Answer } from "./answers.ts";
 import { announce, reportFailure } from "./announce.ts";
+import type { Answer } from "./answers.ts";
 import { discover } from "./looks.ts";
 import type { ResourceRow } from "./rows.ts";
 import { isAlive } from "./states.ts";
 import {
   ABOUT_RESOURCE,
-  stepOf,
-  whereIn,
-  whereNext,
   type LaneName,
   type ResourceWork,
   type Step,
   type StepKind,
+  stepOf,
+  whereIn,
+  whereNext,
 } from "./step.ts";
 import { callVendor, secretsOf, untilDone } from "./vendor-steps.ts";
 

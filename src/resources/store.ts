@@ -1,17 +1,17 @@
-import { oneRow, type Database, type Queryable } from "../database/database.ts";
+import { GRANT_SECONDS } from "../credentials/states.ts";
+import { type Database, oneRow, type Queryable } from "../database/database.ts";
 import { groupCommit } from "../database/group-commit.ts";
 import { statement } from "../database/statement.ts";
-import { GRANT_SECONDS } from "../credentials/states.ts";
 import type { Pace } from "../pace.ts";
 import type { Named } from "../platform/types.ts";
 import type { Secret } from "../secret.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import { STEP_LEASE_SECONDS } from "../work/queue.ts";
-import { sealAnswer, type Answer } from "./answers.ts";
-import { fullSet, openConfig, sealConfig, type ConfigVar } from "./config-vars.ts";
+import { type Answer, sealAnswer } from "./answers.ts";
+import { type ConfigVar, fullSet, openConfig, sealConfig } from "./config-vars.ts";
 import { sealCode } from "./grant-store.ts";
-import { RESOURCE_COLUMNS, type ProvisionRequest, type ResourceRow } from "./rows.ts";
-import { whereCan, type ResourceState } from "./states.ts";
+import { type ProvisionRequest, RESOURCE_COLUMNS, type ResourceRow } from "./rows.ts";
+import { type ResourceState, whereCan } from "./states.ts";
 
 // The statements that store a resource, its answer and its config vars. The statements that end it are in end-store.ts.
 
@@ -189,7 +189,7 @@ const answer = statement<{ rows: readonly StoredAnswer[]; exchangeAfterSeconds: 
      UPDATE credentials c SET state = 'erased', sealed_grant_code = NULL, due_at = NULL
      FROM answered a WHERE c.uuid = a.uuid AND a.state = 'failed'
    ), ended AS (
-     DELETE FROM steps s USING answered a WHERE s.uuid = a.uuid AND s.kind = 'provision' AND a.next = 'nothing'
+     DELETE FROM steps s USING answered a WHERE s.uuid = a.uuid AND s.kind = 'provision' AND a.next = 'none'
    ), turned AS (
      UPDATE steps s SET kind = a.next, lease = s.lease + 1, attempts = 0, last_error = NULL,
        due_at = CASE WHEN a.next = 'clean_up' THEN now() END,
@@ -207,12 +207,12 @@ interface FirstAnswer {
   config: Readonly<Record<string, string>> | null;
   /** The lease number of the caller's step. If another process has the step, the clean-up waits until it has noticed. */
   lease: number;
-  /** The next kind of the provision's step. `finish` waits for tokens; `provision` is still running. */
-  next: "nothing" | "provision" | "finish" | "clean_up";
+  /** What becomes of the provision's step: `none`, it is done; `same`, it still runs; `finish` waits for tokens. */
+  next: "none" | "same" | "finish" | "clean_up";
 }
 
 const stateOnAnswer = (next: FirstAnswer["next"]): ResourceState =>
-  next === "nothing" ? "provisioned" : next === "clean_up" ? "failed" : "provisioning";
+  next === "none" ? "provisioned" : next === "clean_up" ? "failed" : "provisioning";
 
 /** Stores the answer to a provision unless an answer is stored. Returns whether this answer was stored. */
 export const answerFirst = groupCommit<Needs, FirstAnswer, boolean>({

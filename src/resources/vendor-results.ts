@@ -1,7 +1,7 @@
 import { KitError } from "../errors.ts";
+import type { Json } from "../values.ts";
 import type { Result } from "./answers.ts";
 import type { Done, Later, NotYet, Offer, Outcome, Rotated } from "./contract.ts";
-import type { Json } from "../values.ts";
 
 // Checks what a vendor's function returned. The types say the same, but a vendor may bypass them, and a wrong config cannot
 // be undone once it was sent.

@@ -6,14 +6,14 @@ import { Secret } from "../secret.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import { untilCut } from "../within.ts";
 import { LONGEST_STEP_MS, StillUnderWay } from "../work/runner.ts";
-import { answerOf, type Answer, type Result } from "./answers.ts";
+import { type Answer, answerOf, type Result } from "./answers.ts";
 import { openConfig } from "./config-vars.ts";
 import type { NotYet, Outcome, Rotated, VendorResource } from "./contract.ts";
 import type { ResourceRow } from "./rows.ts";
 import { functionOf, isOfPlanChange, type Step } from "./step.ts";
 import { settleStep } from "./step-store.ts";
 import { answerFirst } from "./store.ts";
-import { isNotYet, resultIn, whenAgain, type NoteOdd } from "./vendor-results.ts";
+import { isNotYet, type NoteOdd, resultIn, whenAgain } from "./vendor-results.ts";
 
 // The steps that call the vendor's functions. A step that throws is retried.
 
@@ -54,7 +54,7 @@ const noteOdd =
       "Your service returned a member that is not a string; the member is ignored",
     );
 
-const NEXT = { done: "nothing", later: "finish", refused: "clean_up" } as const;
+const NEXT = { done: "none", later: "finish", refused: "clean_up" } as const;
 
 // The rule of settling: the result becomes the answer if the request was not answered yet, else it is announced to the
 // platform. Returns the answer if this result decided it.

@@ -1,3 +1,4 @@
+import type { Context as SpanContext, Span, SpanOptions } from "@opentelemetry/api";
 import {
   context,
   diag,
@@ -8,7 +9,6 @@ import {
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
-import type { Context as SpanContext, Span, SpanOptions } from "@opentelemetry/api";
 import { OTLPTraceExporter as JsonExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { OTLPTraceExporter as ProtobufExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import {

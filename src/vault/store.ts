@@ -1,8 +1,8 @@
 import type { Credential, SealingKey } from "../database/client/client.ts";
-import { retryWhileUnreachable, type Database } from "../database/database.ts";
-import { columnsOf, statement, type Queryable, type RowOf } from "../database/statement.ts";
+import { type Database, retryWhileUnreachable } from "../database/database.ts";
+import { columnsOf, type Queryable, type RowOf, statement } from "../database/statement.ts";
 import { Misconfigured } from "../errors.ts";
-import { CannotDecrypt, SEALED_COLUMNS, keyIdInSql, type Vault } from "./vault.ts";
+import { CannotDecrypt, keyIdInSql, SEALED_COLUMNS, type Vault } from "./vault.ts";
 
 type Key = Pick<SealingKey, "keyId">;
 

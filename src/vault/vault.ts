@@ -1,7 +1,7 @@
 import { randomFillSync } from "node:crypto";
 import sodium from "libsodium-wrappers";
-import { Secret } from "../secret.ts";
 import { KitError } from "../errors.ts";
+import { Secret } from "../secret.ts";
 
 /** What a sealed value is bound to: where it is stored. It opens with the same context only. */
 export interface SealContext {

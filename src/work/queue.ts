@@ -1,7 +1,7 @@
 import type { Step as StepModel } from "../database/client/client.ts";
 import { anyRow, oneRow, type Queryable, type Statement } from "../database/database.ts";
-import { columnsOf, statement, type ColumnList, type RowOf } from "../database/statement.ts";
-import { firstOf, hold, isFree, nextDue, take, type NextDue } from "./lease.ts";
+import { type ColumnList, columnsOf, type RowOf, statement } from "../database/statement.ts";
+import { firstOf, hold, isFree, type NextDue, nextDue, take } from "./lease.ts";
 import type { Claim } from "./step.ts";
 
 // The queue of steps: claim, extend the lease, put off, end, next due time. What a step does is defined by its kind.

@@ -1,7 +1,7 @@
 import type { Context } from "../context.ts";
 import { isDatabaseUnreachable, mayBeOfOneStatement } from "../database/database.ts";
 import { messageOf, storable } from "../errors.ts";
-import { nextTryInSeconds, type Backoff } from "../pace.ts";
+import { type Backoff, nextTryInSeconds } from "../pace.ts";
 import { untilCut } from "../within.ts";
 import { HOLD_EVERY_MS, NOTICED_MS } from "./lease.ts";
 import {
@@ -10,9 +10,9 @@ import {
   CONCURRENCY,
   endStep,
   holdStep,
+  type Lane,
   nextStepInSeconds,
   putOffStep,
-  type Lane,
   type StepRow,
 } from "./queue.ts";
 import type { ClaimedStep, StepRunner } from "./step.ts";

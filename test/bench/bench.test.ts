@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { startPostgres, type Server } from "../../workshop/bench/postgres.ts";
+import { type Server, startPostgres } from "../../workshop/bench/postgres.ts";
 import type { Line } from "../../workshop/bench/works/work.ts";
 import { program } from "../support/program.ts";
 

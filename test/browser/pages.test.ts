@@ -1,8 +1,8 @@
 import type { Browser, Page } from "playwright-core";
 import { h } from "preact";
+import type { CustomerPage } from "../../src/people/contract.ts";
 import { aWorldOfAnOperator, aWorldOfOperators, PASSWORD } from "../operator/pages/operator.ts";
 import { aWorldOfCustomers, type Form } from "../people/customers.ts";
-import type { CustomerPage } from "../../src/people/contract.ts";
 import { aVisitor, chromiumPath, lookOf, LOOKS, startChromium } from "../support/chromium.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { opened } from "../support/world.ts";

@@ -1,12 +1,12 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createHistory } from "../../workshop/chaos/history.ts";
-import { exitCodeOf, report } from "../../workshop/chaos/report.ts";
-import { judge } from "../../workshop/chaos/verdict.ts";
 import type { LedgerEntry, Sandbox } from "../../packages/sandbox/index.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault, type Vault } from "../../src/vault/vault.ts";
+import { createHistory } from "../../workshop/chaos/history.ts";
+import { exitCodeOf, report } from "../../workshop/chaos/report.ts";
+import { judge } from "../../workshop/chaos/verdict.ts";
 import { aServer } from "../platform/local-server.ts";
 
 // A run without a fault, and what the verdict must report for each fault.

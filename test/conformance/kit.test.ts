@@ -2,10 +2,10 @@ import { freePort } from "../../packages/conformance/free-port.ts";
 import { judge } from "../../packages/conformance/judge.ts";
 import { rules } from "../../packages/conformance/rules/index.ts";
 import { openStage } from "../../packages/conformance/stage/stage.ts";
+import { exampleSettings } from "../../packages/conformance/test/judged.ts";
 import { addonManifest } from "../../src/offer.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import { aFreshDatabase } from "../support/database.ts";
-import { exampleSettings } from "../../packages/conformance/test/judged.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { QUICK } from "../support/world.ts";
 

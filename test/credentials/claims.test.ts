@@ -1,18 +1,18 @@
 import pg from "pg";
-import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { refreshNow } from "../../src/credentials/pools.ts";
-import { aGate } from "../support/a-vendor.ts";
-import { ALL } from "../support/forged.ts";
-import { tokenPairs } from "../support/token-pairs.ts";
-import { aWorld, eventually, opened } from "../support/world.ts";
 import {
+  type ClaimedCredential,
   claimGrants,
   claimRefresh,
   claimRefreshes,
   markSent,
-  type ClaimedCredential,
 } from "../../src/credentials/queue.ts";
 import { makeOlderTokensDue } from "../../src/credentials/store.ts";
+import type { TokenEndpoint } from "../../src/platform/oauth.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { ALL } from "../support/forged.ts";
+import { tokenPairs } from "../support/token-pairs.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 
 // Which tokens are exchanged and refreshed when, and by whom.
 

@@ -4,8 +4,8 @@ import type { RunningService } from "../../src/process/start-up.ts";
 import { Secret } from "../../src/secret.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
-import { eventually, opened } from "../support/world.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // The client secret is reset during refreshes, differs between processes, and contains unusual characters.
 

@@ -1,9 +1,9 @@
 import { jest } from "@jest/globals";
-import { interleavings } from "../support/interleavings.ts";
-import { aLifecycle } from "../support/lifecycle.ts";
 import { aGate } from "../support/a-vendor.ts";
-import { eventually, opened } from "../support/world.ts";
+import { interleavings } from "../support/interleavings.ts";
 import { kitJson } from "../support/kit.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, opened } from "../support/world.ts";
 
 const { moments, parts } = interleavings();
 const life = opened(() => aLifecycle({ parts }));

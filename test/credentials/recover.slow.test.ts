@@ -1,6 +1,6 @@
 import type { FaultAction } from "../../packages/sandbox/index.ts";
-import { recoverGrants } from "../../src/operator/tokens.ts";
 import { importInstallations } from "../../src/operator/resources.ts";
+import { recoverGrants } from "../../src/operator/tokens.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";
 

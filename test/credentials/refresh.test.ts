@@ -1,5 +1,5 @@
-import { jest } from "@jest/globals";
 import { randomUUID } from "node:crypto";
+import { jest } from "@jest/globals";
 import { createCredentials } from "../../src/credentials/credentials.ts";
 import { shareOfLife } from "../../src/credentials/verdict.ts";
 import { refreshTokens } from "../../src/operator/tokens.ts";

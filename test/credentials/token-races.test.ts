@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
-import { credentialSealContext } from "../../src/vault/vault.ts";
-import { storeTokens } from "../../src/credentials/store.ts";
-import { refreshNow } from "../../src/credentials/pools.ts";
-import { tokensOf } from "../../src/credentials/token-source.ts";
 import type { Context } from "../../src/context.ts";
+import { refreshNow } from "../../src/credentials/pools.ts";
+import { storeTokens } from "../../src/credentials/store.ts";
+import { tokensOf } from "../../src/credentials/token-source.ts";
 import { openContext } from "../../src/open-context.ts";
 import { Secret } from "../../src/secret.ts";
+import { credentialSealContext } from "../../src/vault/vault.ts";
 import { databaseError, interleavings, lost } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import {
   createOutageWatch,
+  createPool,
+  type Database,
+  type DatabaseSettings,
   isConnectionConfigError,
   isTransient,
   openDatabase,
   retryWhileUnreachable,
-  type Database,
-  type DatabaseSettings,
-  createPool,
 } from "../../src/database/database.ts";
 import { positional } from "../../src/database/statement.ts";
 import { administer } from "../support/database.ts";

@@ -1,18 +1,18 @@
-import { expectBoundedPlan } from "../../workshop/bench/plan.ts";
-import { prunePeopleAndCustomers } from "../../src/people/store.ts";
+import type { OpenContext } from "../../src/context.ts";
+import { claimGrants, reopenSome } from "../../src/credentials/queue.ts";
 import type { Database, Queryable, Statement } from "../../src/database/database.ts";
 import { positional } from "../../src/database/statement.ts";
+import { findOldCredentials } from "../../src/extend/store.ts";
 import { stateOfCredentials, stateOfWork } from "../../src/metrics/store.ts";
 import { attention, steps, tokens } from "../../src/operator/doctor/work.ts";
 import { listResources } from "../../src/operator/resources.ts";
-import { claimGrants, reopenSome } from "../../src/credentials/queue.ts";
-import type { OpenContext } from "../../src/context.ts";
-import { failStranded } from "../../src/resources/end-store.ts";
-import type { Vault } from "../../src/vault/vault.ts";
-import { wakeSteps } from "../../src/resources/late-steps.ts";
 import { resourcesToTake } from "../../src/operator/store.ts";
-import { findOldCredentials } from "../../src/extend/store.ts";
+import { prunePeopleAndCustomers } from "../../src/people/store.ts";
+import { failStranded } from "../../src/resources/end-store.ts";
+import { wakeSteps } from "../../src/resources/late-steps.ts";
 import { takeLooks } from "../../src/resources/step-store.ts";
+import type { Vault } from "../../src/vault/vault.ts";
+import { expectBoundedPlan } from "../../workshop/bench/plan.ts";
 import { administer } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 

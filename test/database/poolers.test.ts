@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { openDatabase } from "../../src/database/database.ts";
-import { positional } from "../../src/database/statement.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { checkMigrations } from "../../src/database/migrations.ts";
+import { positional } from "../../src/database/statement.ts";
 import { administer, aFreshDatabase } from "../support/database.ts";
 import { kitJson } from "../support/kit.ts";
-import { opened } from "../support/world.ts";
 import { pgBouncerPath, startPgBouncer } from "../support/pgbouncer.ts";
+import { opened } from "../support/world.ts";
 
 const page = readFileSync(new URL("../../docs/scale.md", import.meta.url), "utf8");
 const advised = [...page.matchAll(/^ALTER ROLE addon_service SET (\w+) = '?([^';]+)'?;$/gm)];

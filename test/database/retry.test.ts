@@ -1,13 +1,13 @@
 import {
   DatabaseUnavailable,
+  isConflict,
   isConnectionConfigError,
   isDataError,
-  isConflict,
   isTransient,
   retryWhileUnreachable,
 } from "../../src/database/database.ts";
-import { positional } from "../../src/database/statement.ts";
 import { refused } from "../../src/database/retry.ts";
+import { positional } from "../../src/database/statement.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
 // An error at connecting is worth another try, whatever it is: test/database/database.test.ts has real ones.

@@ -3,11 +3,11 @@ import { readFileSync } from "node:fs";
 import { migrate } from "../../src/database/migrate.ts";
 import type { Environment } from "../../src/environment.ts";
 import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
-import { kitJson } from "../support/kit.ts";
 import { hiddenIn } from "../people/browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../people/people.ts";
 import { databaseUrl, testServerUrl } from "../support/database.ts";
 import { statementsOf, twoRoles } from "../support/database-roles.ts";
+import { kitJson } from "../support/kit.ts";
 import { basic as basicOf } from "../support/partner-calls.ts";
 import { eventually } from "../support/world.ts";
 

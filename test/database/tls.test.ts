@@ -1,7 +1,7 @@
-import { jest } from "@jest/globals";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { jest } from "@jest/globals";
 import pg from "pg";
 import { connectionTo } from "../../src/database/database.ts";
 import { Misconfigured } from "../../src/errors.ts";

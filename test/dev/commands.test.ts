@@ -1,8 +1,8 @@
 // `npm run sandbox`, `sandbox:run`, `conformance` and `demo`: how they end, and that they leave nothing behind.
 
-import { readFile } from "node:fs/promises";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

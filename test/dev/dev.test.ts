@@ -1,14 +1,14 @@
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { createServer } from "node:net";
-import { once } from "node:events";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseEnv } from "node:util";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
-import { freePorts, run, stateOf, type Run } from "./dev-run.ts";
+import { freePorts, type Run, run, stateOf } from "./dev-run.ts";
 
 let folder: string;
 let ports: { PORT: string; SANDBOX_PORT: string };

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { chmodSync, existsSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
-import { chmodSync, existsSync, readFileSync, realpathSync, rmSync, readdirSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { newUrl, startPostgresql, temporaryPostgresql } from "../../dev/postgresql.ts";
 import { Misconfigured } from "../../src/errors.ts";
 import { administer } from "../support/database.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { eventually } from "../support/world.ts";
-import { freePorts, runIn, stateOf, type Run } from "./dev-run.ts";
+import { freePorts, type Run, runIn, stateOf } from "./dev-run.ts";
 
 // A copy of the project, run from its sources as `npm run dev` does, whose files these tests change.
 

@@ -8,13 +8,13 @@ import { readConfig, settings } from "../../src/config.ts";
 import type { Environment } from "../../src/environment.ts";
 import {
   checkManifestText,
-  type ManifestReport,
   effectiveManifest,
   type Manifest,
+  type ManifestReport,
 } from "../../src/manifest/check.ts";
 import { Secret } from "../../src/secret.ts";
-import { composeServices, composeText } from "../support/compose.ts";
 import { yourSettings } from "../../src/your-service/settings.ts";
+import { composeServices, composeText } from "../support/compose.ts";
 
 const fileOf = (name: string) => new URL(`../../${name}`, import.meta.url);
 const read = (name: string) => readFileSync(fileOf(name), "utf8");

@@ -2,8 +2,8 @@
 // docs/ are not read.
 
 import { existsSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { settings } from "../../src/config.ts";
 import { ALARMS } from "../../src/metrics/metrics.ts";

@@ -1,5 +1,5 @@
-import type { ProcessWorld } from "../support/process-world.ts";
 import { aBrowser, hiddenIn } from "../people/browser.ts";
+import type { ProcessWorld } from "../support/process-world.ts";
 
 /** Signs the owner of the app on, and presses the one button of the page. Answers the page that comes of it. */
 export async function pressed(

@@ -3,20 +3,20 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import express from "express";
+import { migrate } from "../../src/database/migrate.ts";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, YourJob } from "../../src/extend/contract.ts";
 import { createYourJobs } from "../../src/extend/jobs.ts";
 import { claimJobs } from "../../src/extend/store.ts";
-import type { CustomerPage, CustomerTools } from "../../src/people/contract.ts";
-import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import { openContext } from "../../src/open-context.ts";
+import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
+import type { CustomerPage, CustomerTools } from "../../src/people/contract.ts";
+import { changeConfig, lockedResource } from "../../src/resources/store.ts";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
 import { kit as command } from "../support/kit.ts";
+import { basic } from "../support/partner-calls.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
-import { basic } from "../support/partner-calls.ts";
-import { migrate } from "../../src/database/migrate.ts";
-import { changeConfig, lockedResource } from "../../src/resources/store.ts";
 
 // A vendor's service with routes and jobs of its own, and what the kit offers it.
 

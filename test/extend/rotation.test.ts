@@ -1,12 +1,12 @@
+import type { State } from "../../src/credentials/states.ts";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, Rotated, Rotation } from "../../src/extend/contract.ts";
+import { planRotations, requestRotation } from "../../src/extend/rotation.ts";
 import type { NotYet } from "../../src/resources/contract.ts";
-import { requestRotation, planRotations } from "../../src/extend/rotation.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
-import type { State } from "../../src/credentials/states.ts";
 import type { Waiting } from "../support/forged.ts";
-import { kit as command } from "../support/kit.ts";
 import { interleavings } from "../support/interleavings.ts";
+import { kit as command } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
-import { connect, type AddressInfo, type Socket } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import express from "express";
 import { createHttpServer } from "../../src/http/server.ts";
 import { eventually } from "../support/world.ts";

@@ -1,5 +1,5 @@
-import { rawHttp } from "../support/raw-http.ts";
 import { basic } from "../support/partner-calls.ts";
+import { rawHttp } from "../support/raw-http.ts";
 import { aWorld, opened } from "../support/world.ts";
 
 // The three doors that a password opens, and what is no password: each form of the header is refused at each of them with

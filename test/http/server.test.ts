@@ -1,17 +1,17 @@
-import { connect, type AddressInfo } from "node:net";
 import { once } from "node:events";
-import { Agent, request, type IncomingMessage, type Server } from "node:http";
+import { Agent, type IncomingMessage, request, type Server } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import express from "express";
 import type { Database } from "../../src/database/database.ts";
-import { aGate } from "../support/a-vendor.ts";
-import { aWorld, eventually, opened } from "../support/world.ts";
+import { createHttpServer } from "../../src/http/server.ts";
+import { PACE } from "../../src/pace.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { aGate } from "../support/a-vendor.ts";
 import { databaseError } from "../support/interleavings.ts";
 import { basic, partnerCalls } from "../support/partner-calls.ts";
 import { rawHttp } from "../support/raw-http.ts";
-import { PACE } from "../../src/pace.ts";
-import { createHttpServer } from "../../src/http/server.ts";
+import { aWorld, eventually, opened } from "../support/world.ts";
 
 let isDatabaseUnreachable = false;
 /** What reading the client secrets meets before they are read; null: nothing. */

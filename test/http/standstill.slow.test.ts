@@ -3,8 +3,8 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic } from "../support/partner-calls.ts";
-import { aProcessWorld } from "../support/process-world.ts";
 import type { ServiceProcess } from "../support/process.ts";
+import { aProcessWorld } from "../support/process-world.ts";
 import { eventually, opened } from "../support/world.ts";
 
 // A process that did not run for a while (SIGSTOP, SIGCONT), and what it then reads: requests that the kernel took for it.

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { stateOfWork } from "../../src/metrics/store.ts";
+import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
+import { aRow } from "../processes/rows.ts";
 import { kit, kitJson } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
-import { stateOfWork } from "../../src/metrics/store.ts";
-import { aRow } from "../processes/rows.ts";
-import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
 
 // How a restored database is noticed, what the hold stops, and what it does not.

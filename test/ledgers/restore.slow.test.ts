@@ -2,13 +2,13 @@ import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
-import { kit } from "../support/kit.ts";
 import { administer, databaseUrl } from "../support/database.ts";
-import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
+import { type DatabaseProxy, startDatabaseProxy } from "../support/database-proxy.ts";
 import { ALL } from "../support/forged.ts";
+import { kit } from "../support/kit.ts";
 import { hasPostgresql15 } from "../support/postgresql-15.ts";
 import { eventually } from "../support/world.ts";
-import { commandsOf, onServersOfItsOwn, type OnServersOfItsOwn } from "./of-the-page.ts";
+import { commandsOf, type OnServersOfItsOwn, onServersOfItsOwn } from "./of-the-page.ts";
 
 // docs/operate.md, "After a restore" and "After a failover", word for word, with PostgreSQL's own programs.
 

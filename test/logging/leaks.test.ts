@@ -2,11 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Refusal } from "../../src/errors.ts";
 import { addonManifest } from "../../src/offer.ts";
 import { PACE } from "../../src/pace.ts";
-import { offer } from "../support/teapots/plans.ts";
+import { operator, PASSWORD } from "../metrics/operator.ts";
 import { ALL } from "../support/forged.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
+import { offer } from "../support/teapots/plans.ts";
 import { eventually, opened } from "../support/world.ts";
-import { operator, PASSWORD } from "../metrics/operator.ts";
 
 /** The secrets that the test chooses; the platform's own are read from its ledger. */
 const chosen = {

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { jest } from "@jest/globals";
-import { KitError, messageOf, Refusal, mayQuote } from "../../src/errors.ts";
+import { KitError, mayQuote, messageOf, Refusal } from "../../src/errors.ts";
 import { createLog, createSample, type Log } from "../../src/logging/log.ts";
 import { PlatformRefused } from "../../src/platform/call.ts";
 import { createScrubber, Secret } from "../../src/secret.ts";

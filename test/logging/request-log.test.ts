@@ -4,8 +4,8 @@ import { aBrowser } from "../people/browser.ts";
 import { SALT } from "../people/customers.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
-import { eventually, opened } from "../support/world.ts";
 import { basic } from "../support/partner-calls.ts";
+import { eventually, opened } from "../support/world.ts";
 
 const life = opened(() => aLifecycle({ sandbox: { ssoSalt: SALT } }));
 

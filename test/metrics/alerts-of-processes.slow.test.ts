@@ -2,14 +2,14 @@ import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { aServer } from "../platform/local-server.ts";
-import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
-import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
-import type { ServiceProcess } from "../support/process.ts";
 import { aRow } from "../processes/rows.ts";
+import { type DatabaseProxy, startDatabaseProxy } from "../support/database-proxy.ts";
+import type { ServiceProcess } from "../support/process.ts";
+import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { programsSelling } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 import { PASSWORD } from "./operator.ts";
-import { aPrometheus, hasPrometheus, theyRing, type Prometheus } from "./prometheus.ts";
+import { aPrometheus, hasPrometheus, type Prometheus, theyRing } from "./prometheus.ts";
 
 let life: ProcessWorld;
 let proxy: DatabaseProxy;

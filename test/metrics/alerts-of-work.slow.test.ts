@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { kitJson } from "../support/kit.ts";
-import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { openDatabase } from "../../src/database/database.ts";
 import { positional } from "../../src/database/statement.ts";
-import { partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
-import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { kitJson } from "../support/kit.ts";
+import { type PartnerCalls, partnerCalls } from "../support/partner-calls.ts";
 import type { ServiceProcess } from "../support/process.ts";
+import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { PASSWORD } from "./operator.ts";
-import { aPrometheus, hasPrometheus, theyRing, type Prometheus } from "./prometheus.ts";
+import { aPrometheus, hasPrometheus, type Prometheus, theyRing } from "./prometheus.ts";
 
 let life: ProcessWorld;
 let web: ServiceProcess;

@@ -1,5 +1,5 @@
-import { parser } from "@prometheus-io/lezer-promql";
 import { readFileSync } from "node:fs";
+import { parser } from "@prometheus-io/lezer-promql";
 import { parse } from "yaml";
 import type { Extensions } from "../../src/extend/contract.ts";
 import { ALARMS } from "../../src/metrics/metrics.ts";

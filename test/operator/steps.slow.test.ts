@@ -1,14 +1,14 @@
-import type { ResourceApi } from "../../src/platform/api.ts";
-import type { VendorResource, YourService } from "../../src/resources/contract.ts";
+import type { Extensions } from "../../src/extend/contract.ts";
 import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import type { Report } from "../../src/operator/work-through.ts";
-import type { Extensions } from "../../src/extend/contract.ts";
+import type { ResourceApi } from "../../src/platform/api.ts";
+import type { VendorResource, YourService } from "../../src/resources/contract.ts";
+import { operator as scraper } from "../metrics/operator.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
 import type { Vendor } from "../support/a-vendor.ts";
 import { ALL } from "../support/forged.ts";
 import { kit, kitJson } from "../support/kit.ts";
-import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
-import { operator as scraper } from "../metrics/operator.ts";
 import { aWorldOfAnOperator } from "./pages/operator.ts";
 
 // Calls of the vendor's functions that hang or fail: how they are seen, and what an operator does to them.

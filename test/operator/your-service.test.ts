@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import { Refusal } from "../../src/errors.ts";
 import { callAction } from "../../src/extend/calls.ts";
 import type { Extensions, OperatorAction } from "../../src/extend/contract.ts";
+import type { Report } from "../../src/operator/work-through.ts";
+import { operator as scraper } from "../metrics/operator.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
 import { kit } from "../support/kit.ts";
-import { operator as scraper } from "../metrics/operator.ts";
 import { eventually, opened } from "../support/world.ts";
 import { aWorldOfAnOperator } from "./pages/operator.ts";
-import type { Report } from "../../src/operator/work-through.ts";
 
 // What a vendor's service lets an operator do to one resource, on its page and by the command line: its own actions,
 // and rotations.

@@ -1,8 +1,8 @@
-import express, { Router } from "express";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createLog } from "../../src/logging/log.ts";
+import express, { Router } from "express";
 import type { Config } from "../../src/config.ts";
+import { createLog } from "../../src/logging/log.ts";
 import { show, site } from "../../src/pages/pages.tsx";
 import { createScrubber } from "../../src/secret.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
-import { basic, partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
+import { basic, type PartnerCalls, partnerCalls } from "../support/partner-calls.ts";
 import { rawHttp } from "../support/raw-http.ts";
 import { aWorld, opened } from "../support/world.ts";
 

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import type { Response } from "supertest";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
+import { aLifecycle } from "../support/lifecycle.ts";
 import { basic } from "../support/partner-calls.ts";
 import { rawHttp } from "../support/raw-http.ts";
-import { aLifecycle } from "../support/lifecycle.ts";
 import { opened } from "../support/world.ts";
 
 // Without sweeps: the sandbox does not know the grants made up here.

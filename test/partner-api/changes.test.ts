@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Refusal } from "../../src/errors.ts";
-import type { Done, VendorResource, Outcome } from "../../src/resources/contract.ts";
-import { teapots } from "../support/teapots/index.ts";
+import type { Done, Outcome, VendorResource } from "../../src/resources/contract.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
+import { teapots } from "../support/teapots/index.ts";
 import { eventually, opened } from "../support/world.ts";
 
 // Plan changes and deprovisions, and what happens when a vendor's function returns what it must not.

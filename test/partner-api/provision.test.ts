@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Refusal } from "../../src/errors.ts";
-import { teapots } from "../support/teapots/index.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
+import { teapots } from "../support/teapots/index.ts";
 import { eventually, opened } from "../support/world.ts";
 
 const life = opened(() => aLifecycle());

@@ -4,10 +4,10 @@ import type { State } from "../../src/credentials/states.ts";
 import { Refusal } from "../../src/errors.ts";
 import type { NotYet } from "../../src/resources/contract.ts";
 import { HOLD_EVERY_MS } from "../../src/work/lease.ts";
-import { teapots } from "../support/teapots/index.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { kitJson } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
+import { teapots } from "../support/teapots/index.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
 
 const life = opened(() => aLifecycle());

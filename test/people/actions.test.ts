@@ -1,7 +1,7 @@
 import { h } from "preact";
-import { beginCustomerAction } from "../../src/extend/store.ts";
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions } from "../../src/extend/contract.ts";
+import { beginCustomerAction } from "../../src/extend/store.ts";
 import { tokenFor } from "../../src/pages/forms.ts";
 import type { CustomerAction, CustomerPage } from "../../src/people/contract.ts";
 import { aGate } from "../support/a-vendor.ts";

@@ -1,9 +1,9 @@
 import { jest } from "@jest/globals";
 import type { FaultAction } from "../../packages/sandbox/index.ts";
 import type { Database } from "../../src/database/database.ts";
+import { opened } from "../support/world.ts";
 import type { Browser, Shown } from "./browser.ts";
 import { aWorldOfPeople } from "./people.ts";
-import { opened } from "../support/world.ts";
 
 // Every failure of a sign-in ends on a page that explains it, and leaves no session behind.
 

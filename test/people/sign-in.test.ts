@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { eventually, opened } from "../support/world.ts";
-import { aWorldOfPeople } from "./people.ts";
 import { runWeb } from "../../src/process/run-web.ts";
-import { aBrowser } from "./browser.ts";
-import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { basic } from "../support/partner-calls.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
+import { eventually, opened } from "../support/world.ts";
+import { aBrowser } from "./browser.ts";
+import { aWorldOfPeople } from "./people.ts";
 
 const PROXY = { TRUST_PROXY: "1", WEB_JOBS: "off" };
 const people = opened(() => aWorldOfPeople({ environment: PROXY }));

@@ -1,10 +1,10 @@
-import { readSignedForm } from "../../src/people/sign-on.ts";
-import type { CustomerPage } from "../../src/people/contract.ts";
 import type { Database } from "../../src/database/database.ts";
+import type { CustomerPage } from "../../src/people/contract.ts";
+import { readSignedForm } from "../../src/people/sign-on.ts";
 import { Secret } from "../../src/secret.ts";
 import { rawHttp } from "../support/raw-http.ts";
 import { eventually, opened } from "../support/world.ts";
-import { aWorldOfCustomers, SALT, signed, without, type Form } from "./customers.ts";
+import { aWorldOfCustomers, type Form, SALT, signed, without } from "./customers.ts";
 
 let uuid: string;
 const customers = opened(() => aWorldOfCustomers({ environment: { LOG_LEVEL: "trace" } }));

@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { runWeb } from "../../src/process/run-web.ts";
 import { positional } from "../../src/database/statement.ts";
+import { runWeb } from "../../src/process/run-web.ts";
 import { Secret } from "../../src/secret.ts";
-import { credentialSealContext, createVault } from "../../src/vault/vault.ts";
-import { kitJson } from "../support/kit.ts";
+import { createVault, credentialSealContext } from "../../src/vault/vault.ts";
 import { interleavings } from "../support/interleavings.ts";
+import { kitJson } from "../support/kit.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { opened } from "../support/world.ts";
 import type { Browser } from "./browser.ts";
 import { aWorldOfPeople } from "./people.ts";
-import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 // A person's tokens stand beside those of resources and are refreshed by the same code (test/credentials). Here is what
 // differs: a refusal ends the sign-in, and signing out or in again meets a refresh under way.

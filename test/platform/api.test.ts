@@ -1,9 +1,9 @@
 import { inspect } from "node:util";
 import { createPlatformFor, type ResourceApi } from "../../src/platform/api.ts";
-import { type Answer, PLAYED, playedPlatform } from "../support/played-platform.ts";
-import { aClient, MEDIA_TYPE, OTHER, UUID, aClock } from "./api-client.ts";
-import { aServer, inOrder } from "./local-server.ts";
 import { createThrottles } from "../../src/platform/client.ts";
+import { type Answer, PLAYED, playedPlatform } from "../support/played-platform.ts";
+import { aClient, aClock, MEDIA_TYPE, OTHER, UUID } from "./api-client.ts";
+import { aServer, inOrder } from "./local-server.ts";
 
 const app = { id: "a1", name: "my-app" };
 const platform = playedPlatform();

@@ -1,12 +1,12 @@
 import { aWorld } from "../../packages/sandbox/test/world.ts";
-import { createPlatformFor, type ResourceApi } from "../../src/platform/api.ts";
-import { Secret } from "../../src/secret.ts";
-import { MEDIA_TYPE, aClient, OTHER, UUID } from "./api-client.ts";
 import { endpointOf } from "../../src/metrics/labels.ts";
+import { createPlatformFor, type ResourceApi } from "../../src/platform/api.ts";
 import { path, rawPath } from "../../src/platform/path.ts";
+import { Secret } from "../../src/secret.ts";
 import { clientEndpoints } from "../support/client-endpoints.ts";
 import { playedPlatform } from "../support/played-platform.ts";
 import { opened } from "../support/world.ts";
+import { aClient, MEDIA_TYPE, OTHER, UUID } from "./api-client.ts";
 import { anHttp } from "./local-server.ts";
 
 const platform = playedPlatform();

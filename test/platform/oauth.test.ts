@@ -1,12 +1,12 @@
 import { inspect } from "node:util";
-import { TransportError } from "../../src/platform/call.ts";
-import { tokenEndpointAt, judgeTokenAnswer, type TokenAnswer } from "../../src/platform/oauth.ts";
-import { Secret } from "../../src/secret.ts";
-import { PLAYED, playedPlatform } from "../support/played-platform.ts";
-import { anHttp } from "./local-server.ts";
-import { readTime } from "../../src/values.ts";
 import { oauthGrantOf } from "../../src/platform/authorizations.ts";
+import { TransportError } from "../../src/platform/call.ts";
+import { judgeTokenAnswer, type TokenAnswer, tokenEndpointAt } from "../../src/platform/oauth.ts";
+import { Secret } from "../../src/secret.ts";
+import { readTime } from "../../src/values.ts";
+import { PLAYED, playedPlatform } from "../support/played-platform.ts";
 import { MEDIA_TYPE, UUID } from "./api-client.ts";
+import { anHttp } from "./local-server.ts";
 
 const platform = playedPlatform();
 const { PLATFORM_API_URL: apiUrl, PLATFORM_AUTH_URL: authUrl } = PLAYED;

@@ -1,7 +1,7 @@
-import { currentStatus, openIncidents } from "../../src/platform/status.ts";
 import { refreshNow } from "../../src/credentials/pools.ts";
-import { tokenPairs } from "../support/token-pairs.ts";
+import { currentStatus, openIncidents } from "../../src/platform/status.ts";
 import { type Answer, PLAYED, playedPlatform } from "../support/played-platform.ts";
+import { tokenPairs } from "../support/token-pairs.ts";
 import { aWorld, opened } from "../support/world.ts";
 import { anHttp } from "./local-server.ts";
 

@@ -1,13 +1,13 @@
 import { once } from "node:events";
-import { createServer, type AddressInfo } from "node:net";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { readConfig as readAny } from "../../src/config.ts";
-import { readEnvironment, type Environment } from "../../src/environment.ts";
+import { type Environment, readEnvironment } from "../../src/environment.ts";
 import { Misconfigured } from "../../src/errors.ts";
 import { createOwnScrubber, Secret } from "../../src/secret.ts";
-import { setting, keyList, postgresUrl } from "../../src/setting.ts";
+import { keyList, postgresUrl, setting } from "../../src/setting.ts";
 import { aFreshDatabase } from "../support/database.ts";
 import { aServiceProcess } from "../support/process.ts";
 import { aRefusingDatabase } from "../support/refusing-database.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { jest } from "@jest/globals";
-import { createJobs, type Job, type Jobs } from "../../src/jobs/run.ts";
 import { DatabaseUnavailable, refused } from "../../src/database/database.ts";
+import { createJobs, type Job, type Jobs } from "../../src/jobs/run.ts";
 import { createLog } from "../../src/logging/log.ts";
 import { createScrubber } from "../../src/secret.ts";
 import { databaseError } from "../support/interleavings.ts";

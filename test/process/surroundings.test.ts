@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { readEnvironment, type Environment } from "../../src/environment.ts";
+import { type Environment, readEnvironment } from "../../src/environment.ts";
 import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import { settings } from "../../src/operator/doctor/installation.ts";
 import { kitJson } from "../support/kit.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import { aServer, type Seen } from "../platform/local-server.ts";
-import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
 import type { ServiceProcess } from "../support/process.ts";
+import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 
 // Traces for a collector that speaks OTLP over HTTP with JSON.

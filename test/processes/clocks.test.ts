@@ -1,6 +1,6 @@
 import { jest } from "@jest/globals";
 import type { Http, HttpAnswer } from "../../src/platform/call.ts";
-import { apart, createClocks, type Ahead } from "../../src/processes/clocks.ts";
+import { type Ahead, apart, createClocks } from "../../src/processes/clocks.ts";
 
 // Which clock is said to be wrong, and what a measurement is worth.
 

@@ -1,8 +1,8 @@
+import type { Parts } from "../../src/context.ts";
+import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import { runWorker } from "../../src/process/run-worker.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
-import type { Parts } from "../../src/context.ts";
 import { build } from "../../src/version.ts";
-import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import { operator as scraper } from "../metrics/operator.ts";
 import { aWorldOfAnOperator } from "../operator/pages/operator.ts";
 import { startDatabaseProxy } from "../support/database-proxy.ts";

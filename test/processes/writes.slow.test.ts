@@ -1,9 +1,9 @@
-import { aProvisionRequest } from "../support/a-provision-request.ts";
 import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import { aWorldOfAnOperator } from "../operator/pages/operator.ts";
-import { aRefusal } from "./refusal.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { kit, kitJson } from "../support/kit.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
+import { aRefusal } from "./refusal.ts";
 
 // A database that answers reads, and takes no writes.
 

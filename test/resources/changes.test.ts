@@ -1,13 +1,13 @@
+import { addonManifest } from "../../src/offer.ts";
 import { diffConfig, differing, pushConfig, setConfig } from "../../src/operator/config-vars.ts";
 import type { PlatformFor } from "../../src/platform/api.ts";
+import type { Offer } from "../../src/resources/contract.ts";
 import { failProvision } from "../../src/resources/end-store.ts";
 import { lockedResource } from "../../src/resources/store.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
-import { eventually, opened } from "../support/world.ts";
-import { addonManifest } from "../../src/offer.ts";
-import type { Offer } from "../../src/resources/contract.ts";
 import { offer } from "../support/teapots/plans.ts";
+import { eventually, opened } from "../support/world.ts";
 
 // Config vars that an operator sets beside plan changes, and releases that change what is sold.
 

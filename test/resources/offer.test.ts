@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
-import { text } from "node:stream/consumers";
-import { tmpdir } from "node:os";
 import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { text } from "node:stream/consumers";
 import type { Environment } from "../../src/environment.ts";
 import { Misconfigured } from "../../src/errors.ts";
 import { addonManifest, defineOffer } from "../../src/offer.ts";
-import type { Offer, YourService } from "../../src/resources/contract.ts";
 import { openContext } from "../../src/open-context.ts";
+import type { Offer, YourService } from "../../src/resources/contract.ts";
 import { aFreshDatabase } from "../support/database.ts";
 import { kit } from "../support/kit.ts";
 import { before } from "../support/process-world.ts";

@@ -7,10 +7,10 @@ import { changePlan } from "../../src/resources/change-plan.ts";
 import { answerFirst } from "../../src/resources/store.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aGate } from "../support/a-vendor.ts";
+import { databaseError, interleavings } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { teapots } from "../support/teapots/index.ts";
-import { databaseError, interleavings } from "../support/interleavings.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
 
 // Everything that can happen to a resource while something else happens to it. A row of the table is an interleaving:

@@ -1,10 +1,10 @@
+import { createPlatformFor } from "../../src/platform/api.ts";
 import {
   accountOf,
   createAuthorization,
   oauthGrantOf,
   revokeAuthorization,
 } from "../../src/platform/authorizations.ts";
-import { createPlatformFor } from "../../src/platform/api.ts";
 import type { Http } from "../../src/platform/call.ts";
 import { tokenEndpointAt } from "../../src/platform/oauth.ts";
 import { currentStatus, incident, incidents } from "../../src/platform/status.ts";

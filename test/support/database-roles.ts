@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { administer, databaseUrl } from "./database.ts";
 
 /** The SQL statements of a page of docs/: a list for each code block. */

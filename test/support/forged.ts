@@ -1,6 +1,6 @@
-import type { Heartbeat, Resource, Step, YourJob } from "../../src/database/client/client.ts";
 import type { State } from "../../src/credentials/states.ts";
-import { statement, type Queryable } from "../../src/database/statement.ts";
+import type { Heartbeat, Resource, Step, YourJob } from "../../src/database/client/client.ts";
+import { type Queryable, statement } from "../../src/database/statement.ts";
 
 // States of the kit's own rows that a test cannot wait for: hours that have passed, a process that died at a certain
 // moment, an answer of the platform long ago. Each state has a name here, and a sentence that says what could have led

@@ -1,11 +1,11 @@
-import { transform } from "@swc/core";
-import { tsImport } from "tsx/esm/api";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { fileURLToPath, URL } from "node:url";
+import { transform } from "@swc/core";
+import { tsImport } from "tsx/esm/api";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Everything that a process may be started from, load, or read. */

@@ -1,10 +1,10 @@
-import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
+import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
 import { tmpdir } from "node:os";
+import type { Parts } from "../../src/context.ts";
 import type { Environment } from "../../src/environment.ts";
 import { runKit } from "../../src/operator/commands/program.ts";
-import type { Parts } from "../../src/context.ts";
+import { aHost, type FakeHost, teapotSeller } from "./kit-host.ts";
 import { program } from "./program.ts";
-import { aHost, teapotSeller, type FakeHost } from "./kit-host.ts";
 
 /** The output of a command, and its exit code. */
 export interface Said {

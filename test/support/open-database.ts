@@ -1,4 +1,4 @@
-import { openDatabase, type Database, type DatabaseSettings } from "../../src/database/database.ts";
+import { type Database, type DatabaseSettings, openDatabase } from "../../src/database/database.ts";
 import { aFreshDatabase } from "./database.ts";
 
 /**

@@ -1,5 +1,5 @@
-import type { program } from "./program.ts";
 import { aServiceProcess, type ServiceProcess } from "./process.ts";
+import type { program } from "./program.ts";
 import { tokenPairs } from "./token-pairs.ts";
 import { aWorld, type Wishes } from "./world.ts";
 

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 
 /** A server that refuses every client as PostgreSQL does, with this SQLSTATE; with an empty state, one without TLS. */
 export async function aRefusingDatabase(state: string, words: string) {

@@ -1,6 +1,6 @@
-import { readConfig, type Config, type SettingName } from "../../src/config.ts";
-import type { Environment } from "../../src/environment.ts";
+import { type Config, readConfig, type SettingName } from "../../src/config.ts";
 import type { Parts } from "../../src/context.ts";
+import type { Environment } from "../../src/environment.ts";
 import { offer as yourOffer } from "../../src/your-service/plans.ts";
 import { teapots } from "./teapots/index.ts";
 import { offer } from "./teapots/plans.ts";

@@ -3,8 +3,8 @@ import { EventEmitter, once } from "node:events";
 import { tmpdir } from "node:os";
 import type { Environment } from "../../src/environment.ts";
 import { runKit } from "../../src/operator/commands/program.ts";
-import { program } from "./program.ts";
 import { aHost, teapotSeller } from "./kit-host.ts";
+import { program } from "./program.ts";
 
 const COLUMNS = 80;
 const CTRL_C = "\u0003";

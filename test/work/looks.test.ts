@@ -1,5 +1,5 @@
-import { lockedResource } from "../../src/resources/store.ts";
 import { storeLook } from "../../src/resources/step-store.ts";
+import { lockedResource } from "../../src/resources/store.ts";
 import { aWorldOfAnOperator } from "../operator/pages/operator.ts";
 import { eventually, opened } from "../support/world.ts";
 

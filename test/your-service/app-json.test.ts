@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { checkManifestText, type ManifestReport, effectiveManifest } from "../../src/manifest/check.ts";
 import { startSandbox } from "../../packages/sandbox/index.ts";
+import { checkManifestText, effectiveManifest, type ManifestReport } from "../../src/manifest/check.ts";
 
 // What the app.json that came with the kit means. Yours may mean something else: change or delete this file then.
 const text = readFileSync(new URL("../../app.json", import.meta.url), "utf8");

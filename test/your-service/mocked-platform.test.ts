@@ -1,7 +1,7 @@
+import { offer } from "../../src/your-service/plans.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aMockedPlatform, tokens } from "../support/mocked-platform.ts";
 import { eventually, opened } from "../support/world.ts";
-import { offer } from "../../src/your-service/plans.ts";
 
 // Your service against a platform that is played by nock, call by call: what it sends, in which order, and what it does
 // if the platform does not behave. Each answer is declared; a call that was not declared fails, and so does a declared one

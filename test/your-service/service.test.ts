@@ -1,6 +1,6 @@
+import { addonId, offer } from "../../src/your-service/plans.ts";
 import { aBrowser } from "../people/browser.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
-import { addonId, offer } from "../../src/your-service/plans.ts";
 
 // The sample, sold through the front door. Put the tests of your own service in this folder, in the place of these.
 const names = Object.keys(offer.plans);

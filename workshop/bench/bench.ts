@@ -2,10 +2,10 @@ import { cpus } from "node:os";
 import path from "node:path";
 import { createDatabases, type Database, type Databases } from "./databases.ts";
 import { pinApart } from "./pinning.ts";
-import { startPlatform, type Platform } from "./platform-process.ts";
+import { type Platform, startPlatform } from "./platform-process.ts";
 import { startPostgres } from "./postgres.ts";
-import { endAll, floorWords, runFor, runProgram, startProgram } from "./program.ts";
 import type { End, Program, Settings } from "./program.ts";
+import { endAll, floorWords, runFor, runProgram, startProgram } from "./program.ts";
 import { ADDON } from "./provisions.ts";
 
 export interface Options {

@@ -1,4 +1,4 @@
-import { load, percentile, type LoadPlan, type LoadResult, type Traffic } from "./load.ts";
+import { load, type LoadPlan, type LoadResult, percentile, type Traffic } from "./load.ts";
 import { cpuMicrosOf, memoryMbOf } from "./proc.ts";
 
 /** The figures of one round of work. */

@@ -3,7 +3,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createBench, type Bench } from "./bench.ts";
+import { type Bench, createBench } from "./bench.ts";
 import { writeDocs } from "./docs.ts";
 import { table } from "./report.ts";
 import { works } from "./works/all.ts";

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import type { Customers } from "./customers.ts";
 import type { Fleet, Settings } from "./fleet.ts";
 import type { History } from "./history.ts";

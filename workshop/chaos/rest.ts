@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "../../packages/sandbox/index.ts";
-import type { Ask } from "./database.ts";
 import type { DatabaseProxy } from "../../test/support/database-proxy.ts";
+import type { Ask } from "./database.ts";
 import type { Fleet } from "./fleet.ts";
 
 /**

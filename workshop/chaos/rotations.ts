@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "../../packages/sandbox/index.ts";
 import type { Fleet, Settings } from "./fleet.ts";

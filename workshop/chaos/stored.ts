@@ -2,7 +2,7 @@ import type { Sandbox } from "../../packages/sandbox/index.ts";
 import { notYetSet, openConfig } from "../../src/resources/config-vars.ts";
 import type { ResourceRow } from "../../src/resources/rows.ts";
 import { Secret } from "../../src/secret.ts";
-import { credentialSealContext, createVault } from "../../src/vault/vault.ts";
+import { createVault, credentialSealContext } from "../../src/vault/vault.ts";
 import type { Settings } from "./fleet.ts";
 
 /** The sealed columns of a resource that has tokens. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FaultAction, Sandbox } from "../../packages/sandbox/index.ts";
-import type { Customers } from "./customers.ts";
 import type { DatabaseProxy, ProxyMode } from "../../test/support/database-proxy.ts";
+import type { Customers } from "./customers.ts";
 import type { Fleet, Member } from "./fleet.ts";
 import { during, type History } from "./history.ts";
 import type { Random } from "./random.ts";

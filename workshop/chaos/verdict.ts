@@ -6,11 +6,11 @@ import type { Ask } from "./database.ts";
 import { createExplained, type Explained } from "./explained.ts";
 import type { Fleet, Settings } from "./fleet.ts";
 import type { History } from "./history.ts";
-import { wrongLives, type Life } from "./lives.ts";
-import { unbounded, type Load } from "./load.ts";
+import { type Life, wrongLives } from "./lives.ts";
+import { type Load, unbounded } from "./load.ts";
 import { createSearch, openPartsOf, secretsOf } from "./secrets.ts";
-import { tryStored, type Sealed } from "./stored.ts";
-import { byResource, tokenCallsOf, type TokenCall } from "./token-calls.ts";
+import { type Sealed, tryStored } from "./stored.ts";
+import { byResource, type TokenCall, tokenCallsOf } from "./token-calls.ts";
 
 /** One promise, what was found against it (empty: it holds), and figures for the report. */
 export interface Finding {

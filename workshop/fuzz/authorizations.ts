@@ -1,5 +1,5 @@
-import { createRandom, type Random } from "../chaos/random.ts";
 import { rawHttp } from "../../test/support/raw-http.ts";
+import { createRandom, type Random } from "../chaos/random.ts";
 
 export interface AuthorizationsReport {
   headers: number;

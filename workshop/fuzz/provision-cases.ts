@@ -1,7 +1,7 @@
 import type { Random } from "../chaos/random.ts";
 import { byteMutations } from "./mutate-bytes.ts";
-import { envelopeMutations, type Envelope } from "./mutate-envelope.ts";
-import { requestMutations, type Request } from "./mutate-request.ts";
+import { type Envelope, envelopeMutations } from "./mutate-envelope.ts";
+import { type Request, requestMutations } from "./mutate-request.ts";
 import { textMutations } from "./mutate-text.ts";
 import { textOf } from "./raw-json.ts";
 

@@ -1,11 +1,11 @@
-import { createRandom } from "../chaos/random.ts";
 import { basic } from "../../test/support/partner-calls.ts";
 import type { World } from "../../test/support/world.ts";
+import { createRandom } from "../chaos/random.ts";
 import { createBooks } from "./books.ts";
-import { createEffort, type Cost } from "./effort.ts";
+import { type Cost, createEffort } from "./effort.ts";
 import type { LogWatch } from "./log-watch.ts";
 import { envelopeMutations } from "./mutate-envelope.ts";
-import { createCases, type Case } from "./provision-cases.ts";
+import { type Case, createCases } from "./provision-cases.ts";
 import { isGood } from "./reading.ts";
 import { createSender, type Sent } from "./send.ts";
 

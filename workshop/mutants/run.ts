@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { temporaryPostgresql } from "../../dev/postgresql.ts";
-import { apply, readMutant, type Mutant } from "./mutant.ts";
+import { apply, type Mutant, readMutant } from "./mutant.ts";
 import { runTest, type Verdict } from "./run-test.ts";
 
 // The suite is trusted only if it notices when something is broken on purpose. Each patch of this folder breaks one

@@ -3,7 +3,7 @@ import type { Extensions, Kit } from "../extend/contract.ts";
 import type { CustomerPage } from "../people/contract.ts";
 import type { Done, YourService } from "../resources/contract.ts";
 import { createCustomerPage } from "./customer-page.tsx";
-import { later, sizes, type offer } from "./plans.ts";
+import { later, type offer, sizes } from "./plans.ts";
 import { createProduct } from "./product.ts";
 import type { YourSettings } from "./settings.ts";
 

@@ -1,8 +1,8 @@
+import { nameFaults } from "../config-vars.ts";
 import {
   answeredWith,
   begun,
   begunOnce,
-  laterOnce,
   begunWithTokens,
   callOf,
   completed,
@@ -13,6 +13,7 @@ import {
   isDone,
   isMark,
   isRefresh,
+  laterOnce,
   laterPlan,
   marked,
   markOf,
@@ -22,7 +23,6 @@ import {
   quiet,
   repeatsWell,
 } from "../probes.ts";
-import { nameFaults } from "../config-vars.ts";
 import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";

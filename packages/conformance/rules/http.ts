@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { firstReply, installed, isSuccess, plainAnswer, shown } from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
-import { accepted } from "./requests.ts";
 import type { Outgoing, Reply } from "../stage/wire.ts";
+import { accepted } from "./requests.ts";
 
 const section = assumed(1);
 const BURST = 12;

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { nameFaults, valueFaults } from "../config-vars.ts";
 import {
   answeredWith,
   answeredWithObject,
@@ -18,7 +19,6 @@ import {
   repeatsWell,
   whileExchangeFails,
 } from "../probes.ts";
-import { nameFaults, valueFaults } from "../config-vars.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import type { Resource, Stage } from "../stage/stage.ts";

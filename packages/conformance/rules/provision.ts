@@ -1,3 +1,4 @@
+import { nameFaults, valueFaults } from "../config-vars.ts";
 import {
   answeredWithObject,
   firstReply,
@@ -12,7 +13,6 @@ import {
 } from "../probes.ts";
 import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
-import { nameFaults, valueFaults } from "../config-vars.ts";
 import type { Stage } from "../stage/stage.ts";
 import { membersIn, type Outgoing } from "../stage/wire.ts";
 

@@ -1,10 +1,10 @@
 import { startSandbox } from "../../sandbox/index.ts";
 import type { Settings } from "../settings.ts";
 import type { Wait } from "../waiting.ts";
-import { createBooks, type Books, type Call } from "./books.ts";
+import { type Books, type Call, createBooks } from "./books.ts";
 import { openFront } from "./front.ts";
 import { createInventory, MUTE_AFTER } from "./inventory.ts";
-import { createServiceLine, openRelay, type Delivery, type Resource } from "./relay.ts";
+import { createServiceLine, type Delivery, openRelay, type Resource } from "./relay.ts";
 import type { Script } from "./script.ts";
 import { basic, createServiceCalls, MEDIA_TYPE, type ServiceCalls } from "./service-calls.ts";
 import { createTurns } from "./turns.ts";

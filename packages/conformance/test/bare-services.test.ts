@@ -1,11 +1,11 @@
 // OpenContext with faults that the example cannot have: in connections, and in JSON.
 
-import { expect, it } from "@jest/globals";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { expect, it } from "@jest/globals";
 import { judge, type Verdict } from "../judge.ts";
-import { rules } from "../rules/index.ts";
 import type { Rule } from "../rule.ts";
+import { rules } from "../rules/index.ts";
 import { openStage } from "../stage/stage.ts";
 import { NoAnswer } from "../stage/wire.ts";
 import { exampleSettings } from "./judged.ts";

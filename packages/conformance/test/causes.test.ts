@@ -1,8 +1,8 @@
 // What else is broken, skipped and passed where one thing is wrong from the ground up.
 
-import { expect, it } from "@jest/globals";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { expect, it } from "@jest/globals";
 import { good, type Habits } from "../examples/service/service.ts";
 import type { Verdict } from "../judge.ts";
 import { rules } from "../rules/index.ts";

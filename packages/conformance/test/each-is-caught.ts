@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import type { BrokenService } from "./broken/break.ts";
 import type { Verdict } from "../judge.ts";
+import type { BrokenService } from "./broken/break.ts";
 import { atATime, falselyBlamed, faultsIn, judgedBroken } from "./judged.ts";
 
 /** They mostly wait; more at once would be late for what they must do in time. */

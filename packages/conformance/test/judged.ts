@@ -1,8 +1,8 @@
 import { good, type Habits, startExample } from "../examples/service/service.ts";
 import { freePort } from "../free-port.ts";
 import { judge, type Verdict } from "../judge.ts";
-import { rules } from "../rules/index.ts";
 import type { Rule } from "../rule.ts";
+import { rules } from "../rules/index.ts";
 import type { Settings } from "../settings.ts";
 import { openStage } from "../stage/stage.ts";
 import type { BrokenService } from "./broken/break.ts";

@@ -1,6 +1,5 @@
 // Where no rule can be judged: one error at the start, or once the service is gone, in each form of the report.
 
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import {
@@ -14,6 +13,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server } from "
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { freePort } from "../free-port.ts";
 import { conformance } from "./command.ts";
 

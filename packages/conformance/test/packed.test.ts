@@ -1,6 +1,5 @@
 // The archive that is published, in a folder with nothing else of the kit.
 
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
@@ -8,6 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { startExample } from "../examples/service/service.ts";
 import { freePort } from "../free-port.ts";
 

@@ -1,22 +1,22 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
+import picocolors from "picocolors";
 import { good, type Habits } from "../examples/service/service.ts";
 import { readOptions, UsedWrongly } from "../options.ts";
+import { readSettings } from "../read-settings.ts";
 import { humanReport } from "../report/human.ts";
 import { jsonReport } from "../report/json.ts";
 import { junitReport } from "../report/junit.ts";
 import { isFit, type Report } from "../report/report.ts";
-import { readSettings } from "../read-settings.ts";
 import { chosenRules, rules } from "../rules/index.ts";
 import type { Stage } from "../stage/stage.ts";
-import picocolors from "picocolors";
-import { exampleSettings, isFault, judgedExample } from "./judged.ts";
-import type { BrokenService } from "./broken/break.ts";
 import * as answers from "./broken/answers.ts";
+import type { BrokenService } from "./broken/break.ts";
 import * as lives from "./broken/lives.ts";
 import * as refreshes from "./broken/refreshes.ts";
 import * as tokens from "./broken/tokens.ts";
+import { exampleSettings, isFault, judgedExample } from "./judged.ts";
 
 const refused = { status: 409, body: { id: "not_ready", message: "Not yet." } };
 const plainText = picocolors.createColors(false);

@@ -1,11 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { aPartner, type Partner } from "../../sandbox/test/partner.ts";
 import { createInventory } from "../stage/inventory.ts";
 import { openStage, type Stage } from "../stage/stage.ts";
 import { jsonReply } from "../stage/wire.ts";
-import { aPartner, type Partner } from "../../sandbox/test/partner.ts";
 import { exampleSettings } from "./judged.ts";
 
 describe("the simulated platform of npm run conformance", () => {

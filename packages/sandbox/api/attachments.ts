@@ -4,8 +4,8 @@ import { notFound } from "../refusal.ts";
 import { attachmentShape } from "../shapes/attachment.ts";
 import type { AttachmentRecord } from "../world/records.ts";
 import { answer, answerList } from "./answer.ts";
-import { attachmentsOf, ofOpenTeams, reachAddon, reachApp, sees } from "./reach.ts";
 import { callerOf } from "./caller.ts";
+import { attachmentsOf, ofOpenTeams, reachAddon, reachApp, sees } from "./reach.ts";
 
 /** "Add-on attachments" of the partner endpoints: a partner sees only those of its own add-on. */
 export function attachmentEndpoints({ world }: Platform): Router {

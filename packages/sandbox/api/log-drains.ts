@@ -1,4 +1,4 @@
-import { Router, type Request, type Response } from "express";
+import { type Request, type Response, Router } from "express";
 import type { Platform } from "../platform.ts";
 import { conflict, forbidden, invalid, notFound } from "../refusal.ts";
 import { logDrainShape } from "../shapes/log-drain.ts";

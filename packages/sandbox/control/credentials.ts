@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Platform } from "../platform.ts";
+import { notFound } from "../refusal.ts";
 import { replaceClientSecret } from "../world/client-secret.ts";
 import { endAccessTokens, latestAuthorization } from "../world/tokens.ts";
-import { notFound } from "../refusal.ts";
 import { findAddon } from "./find.ts";
 
 /** What the partner portal and the platform's support can do to credentials ("Authentication" 9). */

@@ -1,13 +1,13 @@
-import express, { Router, type Request } from "express";
+import express, { type Request, Router } from "express";
 import { isObject } from "../is-object.ts";
 import { forbidden, invalid, notFound } from "../refusal.ts";
+import type { PartnerSettings } from "../settings.ts";
 import { isTooDeep } from "../wire/body.ts";
 import type { FaultAction } from "../wire/fault.ts";
-import type { PartnerSettings } from "../settings.ts";
 import { checkAppWish } from "./app-wish.ts";
 import type { Control } from "./control.ts";
 import { checkInstall, checkPlanChange, checkRedelivery, checkSignOn } from "./delivery-wishes.ts";
-import { type Check, checkMembers, oneOf, text, flag } from "./members.ts";
+import { type Check, checkMembers, flag, oneOf, text } from "./members.ts";
 import { checkAuthorize, checkClient, checkUserToken } from "./people-wishes.ts";
 
 /** Members of a fault are checked where faults are stored. */

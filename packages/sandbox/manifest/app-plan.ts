@@ -5,7 +5,7 @@ import type { AppSetupRecord, ForeignAddonRecord, ScriptRecord } from "../world/
 import { firstConfigVars } from "./config-vars.ts";
 import { foreignAddon } from "./foreign-addon.ts";
 import { type Environment, type Manifest, manifestFor, readManifest, type Script } from "./manifest.ts";
-import { wantedAddons, type WantedAddon } from "./wanted-addons.ts";
+import { type WantedAddon, wantedAddons } from "./wanted-addons.ts";
 import { warningsOf } from "./warnings.ts";
 
 const DEFAULT_SIZE = "standard";

@@ -1,4 +1,4 @@
-import { Router, type Request, type Response } from "express";
+import { type Request, type Response, Router } from "express";
 import { ConsentPage } from "../pages/consent.tsx";
 import { pageHeaders } from "../pages/headers.ts";
 import { RefusalPage } from "../pages/refusal.tsx";

@@ -1,4 +1,4 @@
-import { Router, type RequestHandler } from "express";
+import { type RequestHandler, Router } from "express";
 import { setCommonHeaders } from "../api/common-headers.ts";
 import { checkVersion } from "../api/version.ts";
 import type { Platform } from "../platform.ts";

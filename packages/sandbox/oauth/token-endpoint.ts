@@ -1,4 +1,4 @@
-import { type ErrorRequestHandler, type Request, Router, type Response } from "express";
+import { type ErrorRequestHandler, type Request, type Response, Router } from "express";
 import type { Platform } from "../platform.ts";
 import { OAuthRefused, TooLarge, unauthorized } from "../refusal.ts";
 import { bodyOf } from "../wire/recorder.ts";

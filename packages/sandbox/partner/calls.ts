@@ -4,7 +4,7 @@ import { readableBody } from "../wire/body.ts";
 import { delay } from "../wire/delay.ts";
 import type { FaultAction } from "../wire/fault.ts";
 import type { Headers } from "../wire/ledger.ts";
-import { sendRequest, type Incoming, type Outgoing } from "./http.ts";
+import { type Incoming, type Outgoing, sendRequest } from "./http.ts";
 
 /** The service's answer. `status` is null when no complete answer arrived in time. */
 export interface PartnerResponse {

@@ -1,13 +1,13 @@
 import type { Platform } from "../platform.ts";
 import { markBegunAnew, markFailed, markProvisioned, markRefused, mergeConfig } from "../world/addon-life.ts";
-import { acceptGrant, grantShape, invalidateGrant, invalidateGrants } from "../world/grants.ts";
+import { isForgotten } from "../world/addons.ts";
 import { isNewerGeneration } from "../world/apps.ts";
+import { acceptGrant, grantShape, invalidateGrant, invalidateGrants } from "../world/grants.ts";
 import { uuidOf } from "../world/identity.ts";
 import { addLogDrain, drainTokenOf } from "../world/log-drains.ts";
-import { isForgotten } from "../world/addons.ts";
 import type { AddonRecord, GrantRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
-import { type CheckedBody, checkBody, checkRefusal, SHOULD_BE_410 } from "./answer-check.ts";
+import { checkBody, type CheckedBody, checkRefusal, SHOULD_BE_410 } from "./answer-check.ts";
 import { partnerHeaders } from "./basic.ts";
 import { callPartner, type PartnerResponse } from "./calls.ts";
 

@@ -1,5 +1,5 @@
-import { success } from "./partner.ts";
 import { aPerson, faultAt, type Person } from "./market.ts";
+import { success } from "./partner.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
 let world: TestWorld;

@@ -1,4 +1,3 @@
-import { jest } from "@jest/globals";
 import {
   copyFileSync,
   existsSync,
@@ -13,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { jest } from "@jest/globals";
 import { type Sandbox, startSandbox } from "../index.ts";
 import { aPartner, success } from "./partner.ts";
 import { client } from "./world.ts";

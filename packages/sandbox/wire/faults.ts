@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Table } from "../world/table.ts";
-import { checkFault } from "./fault-check.ts";
 import type { Fault, FaultAction, FaultRecord } from "./fault.ts";
+import { checkFault } from "./fault-check.ts";
 
 export interface Faults {
   add(fault: Fault): Fault;

@@ -1,5 +1,5 @@
-import type { FaultAction } from "./fault.ts";
 import { membersOrSize, objectOrSize, readableBody } from "./body.ts";
+import type { FaultAction } from "./fault.ts";
 import { type Masking, mayHoldSecrets } from "./masking.ts";
 
 export type Headers = Record<string, string | string[] | number | undefined>;

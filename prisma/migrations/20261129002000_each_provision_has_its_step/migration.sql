@@ -4,7 +4,7 @@
 ALTER TABLE "resources" ALTER COLUMN "applied_plan" SET DEFAULT '';
 
 -- Created first: it waits for statements under way, and what they stored is found below.
-CREATE FUNCTION "write_step_of_provision"() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION "write_step_of_provision"() RETURNS trigger LANGUAGE plpgsql SET search_path = public AS $$
 BEGIN
   INSERT INTO "steps" ("uuid", "key", "kind", "due_at", "attempts", "lease", "leased_until", "created_at", "request_id", "traceparent")
   SELECT NEW."uuid", NEW."uuid", 'provision', now(), 1, 1, greatest(NEW."created_at" + interval '30 seconds', now() + interval '5 seconds'),

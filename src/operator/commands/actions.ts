@@ -1,9 +1,9 @@
+import { actionsBefore } from "../audit.ts";
 import { BULK_ACTIONS } from "../bulk-actions.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
-import { actionsBefore } from "../audit.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
-import type { KitCommand } from "./session.ts";
 import { bulkOutcome, entryText, marked, table } from "./outcome.ts";
+import type { KitCommand } from "./session.ts";
 
 const OF_MANY = `
 What is skipped is no failure (exit code 0). Stopped with Ctrl-C, it finishes

@@ -1,12 +1,12 @@
-import { endHold, readHistory, type History } from "../../processes/history-store.ts";
-import { HOLDS, reportRestore } from "../../processes/history.ts";
 import { KitError } from "../../errors.ts";
+import { HOLDS, reportRestore } from "../../processes/history.ts";
+import { endHold, type History, readHistory } from "../../processes/history-store.ts";
 import { typedUuid } from "../errors.ts";
 import { CURES_AFTER_RESTORE } from "../reconcile/differences.ts";
 import { reconcile } from "../reconcile/reconcile.ts";
 import { moment } from "../wording.ts";
 import { linesOf, outcomeOf } from "./comparison.ts";
-import { example, FAILED, safe, type Outcome } from "./outcome.ts";
+import { example, FAILED, type Outcome, safe } from "./outcome.ts";
 import { rate } from "./reconcile.ts";
 import type { KitCommand, Session } from "./session.ts";
 

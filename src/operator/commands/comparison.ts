@@ -1,10 +1,10 @@
-import { CURES, differenceOf, KINDS, type Cures, type Found, type Kind } from "../reconcile/differences.ts";
+import { CURES, type Cures, differenceOf, type Found, type Kind, KINDS } from "../reconcile/differences.ts";
 import type { Comparison } from "../reconcile/reconcile.ts";
 import { counted, MOST_SHOWN, some } from "../wording.ts";
 import type { Report } from "../work-through.ts";
 import type { Paint } from "./host.ts";
 import { inputLines } from "./lines.ts";
-import { DONE, FAILED, marked, safe, table, type Outcome } from "./outcome.ts";
+import { DONE, FAILED, marked, type Outcome, safe, table } from "./outcome.ts";
 import type { Session } from "./session.ts";
 
 // How a comparison of the ledgers is begun and shown.

@@ -1,6 +1,6 @@
-import type { ConfigVar } from "../../resources/config-vars.ts";
-import { refuseWhileHeld } from "../../processes/history.ts";
 import { revealed } from "../../platform/authorizations.ts";
+import { refuseWhileHeld } from "../../processes/history.ts";
+import type { ConfigVar } from "../../resources/config-vars.ts";
 import {
   changedInWords,
   diffConfig,
@@ -13,9 +13,9 @@ import {
 } from "../config-vars.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { counted } from "../wording.ts";
-import type { KitCommand, Session } from "./session.ts";
 import type { Paint } from "./host.ts";
-import { DONE, example, FAILED, safe, table, type Outcome } from "./outcome.ts";
+import { DONE, example, FAILED, type Outcome, safe, table } from "./outcome.ts";
+import type { KitCommand, Session } from "./session.ts";
 
 interface Options {
   yes?: boolean;

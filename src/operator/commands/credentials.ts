@@ -1,7 +1,7 @@
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
 import { resealAll, resealInWords } from "../keys.ts";
-import type { KitCommand } from "./session.ts";
 import { DONE, example, FAILED, marked } from "./outcome.ts";
+import type { KitCommand } from "./session.ts";
 
 export function addSecret(program: KitCommand): void {
   program

@@ -1,10 +1,10 @@
-import type { Check } from "../doctor/finding.ts";
 import { examine, inShort } from "../doctor/doctor.ts";
+import type { Check } from "../doctor/finding.ts";
 import { UsedWrongly } from "../errors.ts";
 import { counted } from "../wording.ts";
-import type { KitCommand } from "./session.ts";
 import type { Paint } from "./host.ts";
 import { DONE, FAILED, MISCONFIGURED, safe, safeLines } from "./outcome.ts";
+import type { KitCommand } from "./session.ts";
 
 export function addMigrate(program: KitCommand): void {
   program

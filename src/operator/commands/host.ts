@@ -1,8 +1,8 @@
 import type { EventEmitter } from "node:events";
-import { WriteStream } from "node:tty";
+import { clearLine, cursorTo } from "node:readline";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
-import { clearLine, cursorTo } from "node:readline";
+import { WriteStream } from "node:tty";
 import picocolors from "picocolors";
 import type { Environment } from "../../environment.ts";
 import { KitError } from "../../errors.ts";

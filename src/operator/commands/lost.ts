@@ -1,17 +1,17 @@
+import { UsedWrongly } from "../errors.ts";
 import {
   listLost,
+  type LostRecord,
   MADE_HERE,
   STATES_OF_LOST,
   tickOff,
   TO_DO,
   typedIds,
-  type LostRecord,
 } from "../lost-sales.ts";
-import { UsedWrongly } from "../errors.ts";
 import { counted, moment } from "../wording.ts";
-import type { KitCommand } from "./session.ts";
-import { DONE, example, FAILED, safe, table } from "./outcome.ts";
 import type { Paint } from "./host.ts";
+import { DONE, example, FAILED, safe, table } from "./outcome.ts";
+import type { KitCommand } from "./session.ts";
 
 function cursor(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);

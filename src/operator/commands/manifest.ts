@@ -3,11 +3,11 @@ import { buffer } from "node:stream/consumers";
 import { Argument, Option } from "commander";
 import { KitError, messageOf, Misconfigured } from "../../errors.ts";
 import type { EnvironmentName, Fault } from "../../manifest/check.ts";
+import { addonManifest } from "../../offer.ts";
 import { counted } from "../wording.ts";
-import type { KitCommand, Session } from "./session.ts";
 import type { Paint } from "./host.ts";
 import { DONE, example, FAILED, jsonText, safe, safeLines } from "./outcome.ts";
-import { addonManifest } from "../../offer.ts";
+import type { KitCommand, Session } from "./session.ts";
 
 export function addManifest(program: KitCommand): void {
   const manifest = program

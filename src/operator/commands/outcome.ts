@@ -4,7 +4,7 @@ import { errorIdOf, messageOf } from "../../errors.ts";
 import { visible } from "../../marks.ts";
 import type { AuditEntry } from "../audit.ts";
 import { ISO_TIME, moment, momentAway, type NamedFact } from "../wording.ts";
-import { isWhole, reportInWords, type Report } from "../work-through.ts";
+import { isWhole, type Report, reportInWords } from "../work-through.ts";
 import type { Paint } from "./host.ts";
 
 export const DONE = 0;

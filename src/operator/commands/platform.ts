@@ -1,10 +1,10 @@
 import { Option } from "commander";
 import { KitError } from "../../errors.ts";
 import {
+  type Authorization,
   createAuthorization,
   revealed,
   revokeAuthorization,
-  type Authorization,
 } from "../../platform/authorizations.ts";
 import {
   type PlatformCalls,
@@ -15,18 +15,18 @@ import {
 import { withHttp } from "../../platform/http.ts";
 import {
   currentStatus,
+  type Incident,
   incident as oneIncident,
   incidents as listed,
   openIncidents,
-  type Incident,
 } from "../../platform/status.ts";
 import type { Secret } from "../../secret.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { appsOf, callPlatform } from "../platform-call.ts";
 import { counted, duration, moment } from "../wording.ts";
-import type { KitCommand, Session } from "./session.ts";
 import type { Paint } from "./host.ts";
 import { DONE, example, facts, FAILED, jsonText, safe, safeLines, table } from "./outcome.ts";
+import type { KitCommand, Session } from "./session.ts";
 
 export function addApps(program: KitCommand): void {
   program

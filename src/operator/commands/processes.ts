@@ -1,9 +1,9 @@
 import { PACE } from "../../pace.ts";
 import { lateAfterSeconds, listProcesses, type Process } from "../../processes/store.ts";
 import { counted, duration, moment } from "../wording.ts";
-import type { KitCommand } from "./session.ts";
 import type { Paint } from "./host.ts";
 import { safe, table } from "./outcome.ts";
+import type { KitCommand } from "./session.ts";
 
 export function addProcesses(program: KitCommand): void {
   program

@@ -1,19 +1,19 @@
 import { type Command, CommanderError, Help, type OutputConfiguration } from "commander";
-import { buildText, build } from "../../version.ts";
+import { build, buildText } from "../../version.ts";
 import { addAction, addAudit, addBulk } from "./actions.ts";
-import { addApi, addApps, addAuthorizations, addStatus } from "./platform.ts";
-import { KitCommand, type Act, createSession, YOURS, type Seller } from "./session.ts";
 import { addAfterRestore } from "./after-restore.ts";
 import { addConfig } from "./config.ts";
 import { addKeys, addSecret } from "./credentials.ts";
 import { addDoctor, addMigrate } from "./doctor.ts";
+import { type Host, paintOf } from "./host.ts";
 import { addLost } from "./lost.ts";
 import { addManifest } from "./manifest.ts";
+import { DONE, failureOf, jsonText, type Outcome } from "./outcome.ts";
+import { addApi, addApps, addAuthorizations, addStatus } from "./platform.ts";
 import { addProcesses } from "./processes.ts";
 import { addReconcile } from "./reconcile.ts";
 import { addResources } from "./resources.ts";
-import { DONE, failureOf, jsonText, type Outcome } from "./outcome.ts";
-import { paintOf, type Host } from "./host.ts";
+import { type Act, createSession, KitCommand, type Seller, YOURS } from "./session.ts";
 
 const COMMANDS = [
   addDoctor,

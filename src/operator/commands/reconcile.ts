@@ -1,8 +1,8 @@
 import type { Context } from "../../context.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
-import { KINDS, type FixableKind } from "../reconcile/differences.ts";
+import { type FixableKind, KINDS } from "../reconcile/differences.ts";
 import { carryOut, fixableKind, questionOf, refuseWave } from "../reconcile/fixes.ts";
-import { reconcile, type Comparison } from "../reconcile/reconcile.ts";
+import { type Comparison, reconcile } from "../reconcile/reconcile.ts";
 import { counted } from "../wording.ts";
 import type { Report } from "../work-through.ts";
 import { blockOf, linesOf, outcomeOf } from "./comparison.ts";

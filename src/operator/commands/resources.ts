@@ -1,19 +1,19 @@
+import { typedUuid, UnknownResource } from "../errors.ts";
+import { exportResources } from "../export.ts";
+import { detailsInWords, factsOf } from "../resource-facts.ts";
 import {
   eraseResource,
-  listResources,
-  showResource,
   importInstallations,
+  listResources,
   type ResourceRecord,
+  showResource,
   type WholeResource,
 } from "../resources.ts";
-import { typedUuid, UnknownResource } from "../errors.ts";
-import { counted, some, moment, planInWords, type NamedFact } from "../wording.ts";
-import type { KitCommand } from "./session.ts";
-import { exportResources } from "../export.ts";
-import { inputLines } from "./lines.ts";
-import { DONE, entryText, example, FAILED, facts, jsonText, marked, table } from "./outcome.ts";
-import { detailsInWords, factsOf } from "../resource-facts.ts";
+import { counted, moment, type NamedFact, planInWords, some } from "../wording.ts";
 import type { Paint } from "./host.ts";
+import { inputLines } from "./lines.ts";
+import { DONE, entryText, example, facts, FAILED, jsonText, marked, table } from "./outcome.ts";
+import type { KitCommand } from "./session.ts";
 
 export function addResources(program: KitCommand): void {
   const resources = program.command("resources").description("the add-on resources we know of");

@@ -2,23 +2,23 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import os from "node:os";
 import { Command } from "commander";
-import { readConfig, type Config, type SettingName } from "../../config.ts";
-import type { Database } from "../../database/database.ts";
-import { refreshesSettled } from "../../credentials/pools.ts";
-import { readEnvironment, type Environment } from "../../environment.ts";
-import { messageOf } from "../../errors.ts";
-import { createOwnScrubber, type Scrubber, type Secret } from "../../secret.ts";
+import { type Config, readConfig, type SettingName } from "../../config.ts";
 import type { OpenContext, Parts } from "../../context.ts";
+import { refreshesSettled } from "../../credentials/pools.ts";
+import type { Database } from "../../database/database.ts";
+import { type Environment, readEnvironment } from "../../environment.ts";
+import { messageOf } from "../../errors.ts";
 import { takeWarnings } from "../../process/node-process.ts";
 import { onSignals } from "../../process/run-process.ts";
 import type { Offer } from "../../resources/contract.ts";
+import { createOwnScrubber, type Scrubber, type Secret } from "../../secret.ts";
+import { readUuid } from "../../values.ts";
+import { orNullAfter } from "../../within.ts";
+import { beginAction, followAction } from "../audit.ts";
 import { UsedWrongly } from "../errors.ts";
 import type { How } from "../work-through.ts";
-import { paintOf, type Host, askYes, readSecret, createProgress } from "./host.ts";
+import { askYes, createProgress, type Host, paintOf, readSecret } from "./host.ts";
 import { DONE, type Outcome, safe, safeLines } from "./outcome.ts";
-import { readUuid } from "../../values.ts";
-import { beginAction, followAction } from "../audit.ts";
-import { orNullAfter } from "../../within.ts";
 
 /** Whose service the command works for: its parts, and the reading of its settings. */
 export interface Seller {

@@ -1,16 +1,16 @@
 import type { Config } from "../../config.ts";
-import { isDatabaseUnreachable, isConflict } from "../../database/database.ts";
+import type { OpenContext } from "../../context.ts";
+import { isConflict, isDatabaseUnreachable } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import { stateOfWork } from "../../metrics/store.ts";
-import type { OpenContext } from "../../context.ts";
 import { PACE } from "../../pace.ts";
 import { sharedFor } from "../../within.ts";
-import { fault, fine, joined, type Check, type Finding } from "./finding.ts";
+import { type Check, fault, type Finding, fine, joined } from "./finding.ts";
 import { database, keys, manifest, migrations, plans, settings, version } from "./installation.ts";
 import { platform, platformStatus, secret, signIn } from "./platform.ts";
-import { restore } from "./restore.ts";
 import { clocks, processes } from "./processes.ts";
-import { OF_WORK, type Measured } from "./work.ts";
+import { restore } from "./restore.ts";
+import { type Measured, OF_WORK } from "./work.ts";
 import { writes } from "./writes.ts";
 import { yourChecks } from "./your-service.ts";
 

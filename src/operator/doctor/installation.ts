@@ -1,16 +1,16 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Config } from "../../config.ts";
+import type { OpenContext } from "../../context.ts";
 import { throwAsMisconfigured } from "../../database/database.ts";
 import { compareMigrations, HOW_TO_MIGRATE, lacks, remarksOn } from "../../database/migrations.ts";
-import type { OpenContext } from "../../context.ts";
 import { databaseAddress } from "../../setting.ts";
-import { buildText } from "../../version.ts";
 import { countKeyUse } from "../../vault/store.ts";
+import { buildText } from "../../version.ts";
 import { keysInUse } from "../keys.ts";
 import { hasMoreRights } from "../store.ts";
 import { counted } from "../wording.ts";
-import { fault, fine, warning, type Finding } from "./finding.ts";
+import { fault, type Finding, fine, warning } from "./finding.ts";
 
 // The settings and app.json; the database, and whether what it holds fits them.
 

@@ -1,13 +1,13 @@
-import { messageOf, Misconfigured } from "../../errors.ts";
-import { parsedJson } from "../../values.ts";
 import type { OpenContext } from "../../context.ts";
+import { messageOf, Misconfigured } from "../../errors.ts";
 import { type Http, TransportError } from "../../platform/call.ts";
 import { withHttp } from "../../platform/http.ts";
 import { openIncidents } from "../../platform/status.ts";
+import { parsedJson } from "../../values.ts";
 import { CannotDecrypt } from "../../vault/vault.ts";
 import { triedSecret } from "../client-secret.ts";
 import { counted } from "../wording.ts";
-import { fault, fine, orFine, warning, type Finding } from "./finding.ts";
+import { fault, type Finding, fine, orFine, warning } from "./finding.ts";
 
 // What the platform answers: whether it can be reached, and accepts our secrets.
 

@@ -5,7 +5,7 @@ import * as judge from "../../processes/judge.ts";
 import { HAS_NOT_BEATEN } from "../../processes/presence.ts";
 import { lateAfterSeconds, listProcesses, type Process } from "../../processes/store.ts";
 import { duration } from "../wording.ts";
-import { fault, fine, orFine, warning, type Finding } from "./finding.ts";
+import { fault, type Finding, fine, orFine, warning } from "./finding.ts";
 
 // The processes that run, and the clocks of all. `kit doctor` and the operator's overview say the same of them.
 

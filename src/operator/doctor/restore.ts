@@ -1,9 +1,9 @@
 import type { OpenContext } from "../../context.ts";
-import { findSuspicion, type Contradicted } from "../../ledgers/suspicion-store.ts";
+import { type Contradicted, findSuspicion } from "../../ledgers/suspicion-store.ts";
 import { HOLDS } from "../../processes/history.ts";
 import { readHistory } from "../../processes/history-store.ts";
 import { moment } from "../wording.ts";
-import { fault, fine, warning, type Finding } from "./finding.ts";
+import { fault, type Finding, fine, warning } from "./finding.ts";
 
 /** Whether the database was restored, or a standby took over. `kit doctor` and the operator's overview say the same. */
 export async function restore({ db }: Pick<OpenContext, "db">): Promise<Finding[]> {

@@ -1,11 +1,11 @@
-import { samplesOf as of, type Sample } from "../../metrics/metrics.ts";
-import { marksByKind } from "../../ledgers/store.ts";
 import type { OpenContext } from "../../context.ts";
+import { marksByKind } from "../../ledgers/store.ts";
+import { type Sample, samplesOf as of } from "../../metrics/metrics.ts";
 import { lostInShort, TO_DO } from "../lost-sales.ts";
 import { foundInShort } from "../reconcile/known.ts";
-import { adviceOn, counted, countedToMost, duration, moment } from "../wording.ts";
 import { failingAtPlatform, failingGrants, failingTokens, stuckSteps, unrefreshable } from "../store.ts";
-import { failingNow, fault, fine, orFine, shown, warning, type Finding } from "./finding.ts";
+import { adviceOn, counted, countedToMost, duration, moment } from "../wording.ts";
+import { failingNow, fault, type Finding, fine, orFine, shown, warning } from "./finding.ts";
 import { SWEEPS_LATE_AFTER_SECONDS, yourJobs, yourService } from "./your-service.ts";
 
 // Whether what must happen does. `kit doctor` and the operator's overview say the same of it.

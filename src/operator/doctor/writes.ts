@@ -5,7 +5,7 @@ import { messageOf } from "../../errors.ts";
 import { named } from "../../processes/judge.ts";
 import { tryWrite } from "../../processes/store.ts";
 import { duration, moment } from "../wording.ts";
-import { fault, orFine, warning, type Finding } from "./finding.ts";
+import { fault, type Finding, orFine, warning } from "./finding.ts";
 import { processesOf } from "./processes.ts";
 
 // Whether the database takes writes: a full disk, a right that is missing and a standby all still answer reads.

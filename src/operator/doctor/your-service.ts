@@ -1,12 +1,12 @@
 import type { OpenContext } from "../../context.ts";
 import type { YourJob } from "../../database/client/client.ts";
-import { messageOf } from "../../errors.ts";
 import { databaseClock } from "../../database/clock.ts";
-import { within } from "../../within.ts";
+import { messageOf } from "../../errors.ts";
 import { functionOf } from "../../resources/step.ts";
-import { troubleOfFunctions, type Trouble } from "../store.ts";
+import { within } from "../../within.ts";
+import { type Trouble, troubleOfFunctions } from "../store.ts";
 import { counted, countedToMost, duration, moment, momentAway } from "../wording.ts";
-import { failingNow, fault, fine, orFine, warning, type Finding } from "./finding.ts";
+import { failingNow, fault, type Finding, fine, orFine, warning } from "./finding.ts";
 
 // Whether the vendor's functions, jobs and checks do what they must. What fails or hangs now is a warning at once.
 

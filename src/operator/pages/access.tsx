@@ -1,10 +1,10 @@
-import { Router, type ErrorRequestHandler, type Request, type RequestHandler } from "express";
+import { type ErrorRequestHandler, type Request, type RequestHandler, Router } from "express";
+import type { OpenContext } from "../../context.ts";
 import { isDatabaseUnreachable } from "../../database/database.ts";
 import { Refusal } from "../../errors.ts";
 import { clientAddress } from "../../http/requests.ts";
-import type { OpenContext } from "../../context.ts";
 import { addressOf, localPath } from "../../pages/address.ts";
-import { show, NOT_AVAILABLE, Problem } from "../../pages/pages.tsx";
+import { NOT_AVAILABLE, Problem, show } from "../../pages/pages.tsx";
 import { inSmallLetters } from "../../people/roles.ts";
 import { personOf } from "../../people/sign-in.tsx";
 import type { Account } from "../../platform/authorizations.ts";

@@ -1,28 +1,28 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Router, type Request } from "express";
+import { type Request, Router } from "express";
 import type { Context, OpenContext } from "../../context.ts";
+import { type Database, isDatabaseUnreachable } from "../../database/database.ts";
+import { KitError, messageOf } from "../../errors.ts";
+import { methodNotAllowed } from "../../http/requests.ts";
+import type { Log } from "../../logging/log.ts";
+import { addressOf, goTo, isFromOurPage } from "../../pages/address.ts";
 import { formIn, formOf, parseForm, tokenFor } from "../../pages/forms.ts";
+import { notFromOurPage, show } from "../../pages/pages.tsx";
 import { countKeyUse } from "../../vault/store.ts";
+import { type ActionRequest, beginAction, followAction } from "../audit.ts";
 import { BULK_ACTIONS, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
 import { changedInWords, diffConfig, pushConfig, type VarDifference } from "../config-vars.ts";
+import { typedUuid } from "../errors.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
+import { showResource } from "../resources.ts";
 import { isWhole, reportInWords, wasInterrupted } from "../work-through.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
 import type { Action, ActionWork, WorkEnd } from "./action.ts";
+import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";
 import { FIXES } from "./ledgers-page.tsx";
 import { lostSales } from "./lost-page.tsx";
 import { Table } from "./parts.tsx";
-import { methodNotAllowed } from "../../http/requests.ts";
-import { addressOf, goTo, isFromOurPage } from "../../pages/address.ts";
-import { show, notFromOurPage } from "../../pages/pages.tsx";
-import { typedUuid } from "../errors.ts";
-import { showResource } from "../resources.ts";
-import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";
-import { KitError, messageOf } from "../../errors.ts";
-import type { Log } from "../../logging/log.ts";
-import { isDatabaseUnreachable, type Database } from "../../database/database.ts";
-import { beginAction, followAction, type ActionRequest } from "../audit.ts";
 
 function bulk(action: BulkAction, of: "one" | "all"): Action {
   return {

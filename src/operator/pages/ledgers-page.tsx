@@ -2,14 +2,14 @@ import type { ComponentChildren } from "preact";
 import type { OpenContext } from "../../context.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { UsedWrongly } from "../errors.ts";
-import { KINDS, type FixableKind, type Kind } from "../reconcile/differences.ts";
+import { type FixableKind, type Kind, KINDS } from "../reconcile/differences.ts";
 import type { KnownDifference, StoredComparison } from "../reconcile/findings-store.ts";
 import { questionOf } from "../reconcile/fixes.ts";
-import { fixKnown, knownDifferences, type KnownDifferences, type KnownOfKind } from "../reconcile/known.ts";
+import { fixKnown, type KnownDifferences, knownDifferences, type KnownOfKind } from "../reconcile/known.ts";
 import { counted } from "../wording.ts";
 import { isWhole, reportInWords, wasInterrupted } from "../work-through.ts";
 import type { Action } from "./action.ts";
-import { A, Links, Moment, number, Section, State, Table, type Look } from "./parts.tsx";
+import { A, Links, type Look, Moment, number, Section, State, Table } from "./parts.tsx";
 
 // What is known to differ between the platform's list, ours and that of the vendor's backend, and what cures it.
 

@@ -1,6 +1,6 @@
 import type { OpenContext } from "../../context.ts";
 import { UsedWrongly } from "../errors.ts";
-import { listLost, MADE_HERE, STATES_OF_LOST, tickOff, TO_DO, type LostRecord } from "../lost-sales.ts";
+import { listLost, type LostRecord, MADE_HERE, STATES_OF_LOST, tickOff, TO_DO } from "../lost-sales.ts";
 import { counted } from "../wording.ts";
 import type { Action } from "./action.ts";
 import { A, Moment, State, Table } from "./parts.tsx";

@@ -1,13 +1,13 @@
-import { samplesOf, type Sample } from "../../metrics/metrics.ts";
+import { type Sample, samplesOf } from "../../metrics/metrics.ts";
 import { MOST_ROWS_WAITING } from "../../metrics/store.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
-import type { Check, Finding } from "../doctor/finding.ts";
-import { inShort, type DoctorReport } from "../doctor/doctor.ts";
-import type { Overview } from "../overview.ts";
 import type { Process } from "../../processes/store.ts";
+import { type DoctorReport, inShort } from "../doctor/doctor.ts";
+import type { Check, Finding } from "../doctor/finding.ts";
+import type { Overview } from "../overview.ts";
 import { counted, duration } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
-import { A, Links, number, Section, State, Table, type Look } from "./parts.tsx";
+import { A, Links, type Look, number, Section, State, Table } from "./parts.tsx";
 import { aboutIfSampled, Plots } from "./plots.tsx";
 
 export function overviewPage({ issues, samples, hours, processes }: Overview): Page {

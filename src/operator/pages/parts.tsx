@@ -1,4 +1,4 @@
-import { createContext, type ComponentChildren } from "preact";
+import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { Facts } from "../../pages/pages.tsx";
 import { distance, ISO_TIME, type NamedFact } from "../wording.ts";

@@ -1,4 +1,4 @@
-import { samplesOf, type Sample } from "../../metrics/metrics.ts";
+import { type Sample, samplesOf } from "../../metrics/metrics.ts";
 import { SAMPLED } from "../../metrics/store.ts";
 import type { Hour } from "../../metrics/totals-store.ts";
 import { duration } from "../wording.ts";

@@ -1,16 +1,16 @@
 import type { VNode } from "preact";
-import { KitError, messageOf } from "../../errors.ts";
 import type { OpenContext } from "../../context.ts";
+import { KitError, messageOf } from "../../errors.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
-import { within } from "../../within.ts";
 import { VENDOR_CALL_KINDS } from "../../resources/step.ts";
+import { within } from "../../within.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
-import { type WholeResource, STATES, type ResourcePage, type Search } from "../resources.ts";
+import { type ResourcePage, type Search, STATES, type WholeResource } from "../resources.ts";
+import { planInWords } from "../wording.ts";
 import type { Action } from "./action.ts";
 import { OF_ITS_STEPS, OF_ONE } from "./actions.tsx";
-import { Links, Moment, NamedFacts, Older, Section, A, State, Table } from "./parts.tsx";
-import { planInWords } from "../wording.ts";
+import { A, Links, Moment, NamedFacts, Older, Section, State, Table } from "./parts.tsx";
 
 /** The apps of a resource, as the platform names them, or why it says nothing. Never rejects. */
 export async function askedApps(ctx: OpenContext, uuid: string): Promise<VNode> {

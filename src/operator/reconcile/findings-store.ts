@@ -1,10 +1,10 @@
 import type { LedgerComparison, LedgerFinding } from "../../database/client/client.ts";
-import { oneRow, type Database, type Queryable } from "../../database/database.ts";
-import { columnsOf, statement, type RowOf, type Typed } from "../../database/statement.ts";
+import { type Database, oneRow, type Queryable } from "../../database/database.ts";
+import { columnsOf, type RowOf, statement, type Typed } from "../../database/statement.ts";
 import { storable } from "../../errors.ts";
 import { IS_CURRENT } from "../../ledgers/store.ts";
 import { whereCan } from "../../resources/states.ts";
-import { MOST_NAMED, type Found, type Kind } from "./differences.ts";
+import { type Found, type Kind, MOST_NAMED } from "./differences.ts";
 
 // What comparisons of the ledgers found, until another one replaces it. A comparison's row is written by its process, and
 // read by the operator's page and the check-up.

@@ -7,10 +7,10 @@ import { CURES, CURES_AFTER_RESTORE, type FixableKind, type Kind } from "./diffe
 import {
   countKnown,
   firstKnown,
-  knownOfKind,
-  readComparisons,
   type KnownDifference,
   type KnownKind,
+  knownOfKind,
+  readComparisons,
   type StoredComparison,
 } from "./findings-store.ts";
 import { carryOut, refuseWave } from "./fixes.ts";

@@ -1,6 +1,6 @@
 import type { Context } from "../../context.ts";
-import type { BackendResource } from "../../extend/contract.ts";
 import { messageOf } from "../../errors.ts";
+import type { BackendResource } from "../../extend/contract.ts";
 import { isJsonObject, parsedJson, readUuid } from "../../values.ts";
 import { within } from "../../within.ts";
 import { UsedWrongly } from "../errors.ts";

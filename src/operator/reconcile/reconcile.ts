@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../../context.ts";
-import { listMarks } from "../../ledgers/store.ts";
 import { messageOf } from "../../errors.ts";
+import { listMarks } from "../../ledgers/store.ts";
 import { counted } from "../wording.ts";
 import type { How } from "../work-through.ts";
 import { askAbout, canBeAsked, platformToAsk, type Word } from "./ask-platform.ts";
 import { createFindings, type Findings, type Found } from "./differences.ts";
 import { judge } from "./judge.ts";
 import { keepComparison } from "./keep-comparison.ts";
-import { readBackend, readPlatformList, type Listed } from "./lists.ts";
+import { type Listed, readBackend, readPlatformList } from "./lists.ts";
 import { stillSo } from "./still-so.ts";
-import { countOurs, oursAfter, PAGE_SIZE, type OwnRow } from "./store.ts";
+import { countOurs, oursAfter, type OwnRow, PAGE_SIZE } from "./store.ts";
 
 // Compares what the platform has, what we have, and what the vendor's backend has. It changes nothing, and stores what it
 // found for the operator's page.

@@ -1,8 +1,8 @@
 import type { Resource } from "../../database/client/client.ts";
 import { anyRow, type Database, type Queryable } from "../../database/database.ts";
-import { columnsOf, statement, type RowOf, type Typed } from "../../database/statement.ts";
+import { columnsOf, type RowOf, statement, type Typed } from "../../database/statement.ts";
+import { type ResourceState, whereCan } from "../../resources/states.ts";
 import { whereNotHeld } from "../../resources/step.ts";
-import { whereCan, type ResourceState } from "../../resources/states.ts";
 
 // What the comparison of the ledgers reads of ours, page by page, and what takes an orphan down.
 

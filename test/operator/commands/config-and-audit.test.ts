@@ -1,11 +1,11 @@
 import os from "node:os";
 import { addonManifest } from "../../../src/offer.ts";
-import { sealConfig, type ConfigVar } from "../../../src/resources/config-vars.ts";
+import { actionsBefore, type AuditEntry } from "../../../src/operator/audit.ts";
+import { type ConfigVar, sealConfig } from "../../../src/resources/config-vars.ts";
 import { interleavings } from "../../support/interleavings.ts";
+import { kit, kitJson } from "../../support/kit.ts";
 import { aLifecycle } from "../../support/lifecycle.ts";
 import { opened } from "../../support/world.ts";
-import { kit, kitJson } from "../../support/kit.ts";
-import { actionsBefore, type AuditEntry } from "../../../src/operator/audit.ts";
 
 let uuid: string;
 const life = opened(() => aLifecycle());

@@ -1,11 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { aRefusingDatabase } from "../../support/refusing-database.ts";
-import { aWorld, eventually, opened } from "../../support/world.ts";
-import { examine, type DoctorReport } from "../../../src/operator/doctor/doctor.ts";
+import { type DoctorReport, examine } from "../../../src/operator/doctor/doctor.ts";
 import { manifest, SECURE_NODE, version } from "../../../src/operator/doctor/installation.ts";
 import { kit, kitJson } from "../../support/kit.ts";
+import { aRefusingDatabase } from "../../support/refusing-database.ts";
+import { aWorld, eventually, opened } from "../../support/world.ts";
 
 const IDS = [
   ..."settings start database migrations restore writes keys secret plans clocks processes sweeps".split(" "),

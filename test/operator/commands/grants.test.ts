@@ -1,7 +1,7 @@
 import type { Report } from "../../../src/operator/work-through.ts";
+import { kitJson } from "../../support/kit.ts";
 import { aLifecycle } from "../../support/lifecycle.ts";
 import { opened } from "../../support/world.ts";
-import { kitJson } from "../../support/kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 

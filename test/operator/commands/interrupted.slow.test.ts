@@ -1,8 +1,8 @@
 import { once } from "node:events";
-import type { AuditEntry } from "../../../src/operator/audit.ts";
 import type { Database } from "../../../src/database/database.ts";
-import { eventually, opened, aWorld } from "../../support/world.ts";
+import type { AuditEntry } from "../../../src/operator/audit.ts";
 import { kit, kitJson, runningKit, startKit } from "../../support/kit.ts";
+import { aWorld, eventually, opened } from "../../support/world.ts";
 
 // How a command ends in the audit trail that a signal, a kill or the loss of its database ended.
 

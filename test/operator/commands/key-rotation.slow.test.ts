@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { runWorker } from "../../../src/process/run-worker.ts";
 import type { RunningService } from "../../../src/process/start-up.ts";
-import { aWorld, eventually, opened } from "../../support/world.ts";
 import { kit } from "../../support/kit.ts";
 import { teapotConfig, teapotParts } from "../../support/sellers.ts";
+import { aWorld, eventually, opened } from "../../support/world.ts";
 
 let other: RunningService | null = null;
 const world = opened(() => aWorld({ environment: { SWEEP_CRON: "* * * * * *" } }));

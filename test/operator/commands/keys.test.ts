@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Queryable } from "../../../src/database/database.ts";
-import { credentialSealContext, createVault, type Vault } from "../../../src/vault/vault.ts";
-import { reseal } from "../../../src/vault/store.ts";
 import { Secret } from "../../../src/secret.ts";
-import { aWorld, eventually, opened } from "../../support/world.ts";
+import { reseal } from "../../../src/vault/store.ts";
+import { createVault, credentialSealContext, type Vault } from "../../../src/vault/vault.ts";
 import { kit, kitJson, startKit } from "../../support/kit.ts";
+import { aWorld, eventually, opened } from "../../support/world.ts";
 
 interface Report {
   resealed: number;

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
-import { kit, kitJson } from "../../support/kit.ts";
 import { settingsFromEnvironment } from "../../../packages/sandbox/environment.ts";
 import { addonManifest } from "../../../src/offer.ts";
+import { kit, kitJson } from "../../support/kit.ts";
 import { offer } from "../../support/teapots/plans.ts";
 import { aWorld, type World } from "../../support/world.ts";
 

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { startSandbox } from "../../../packages/sandbox/index.ts";
-import { aClosedPort, type Answering, aServer, inOrder } from "../../platform/local-server.ts";
-import { kit, kitJson, runningKit } from "../../support/kit.ts";
 import { createProgram } from "../../../src/operator/commands/program.ts";
 import { build, buildText } from "../../../src/version.ts";
+import { aClosedPort, type Answering, aServer, inOrder } from "../../platform/local-server.ts";
+import { kit, kitJson, runningKit } from "../../support/kit.ts";
 
 // What needs no settings, or only an address of the platform.
 

@@ -1,9 +1,9 @@
-import { credentialSealContext } from "../../../src/vault/vault.ts";
-import { aWorld, opened } from "../../support/world.ts";
-import { kit, kitJson } from "../../support/kit.ts";
 import { refreshNow } from "../../../src/credentials/pools.ts";
 import { tokensOf } from "../../../src/credentials/token-source.ts";
 import type { Report } from "../../../src/operator/work-through.ts";
+import { credentialSealContext } from "../../../src/vault/vault.ts";
+import { kit, kitJson } from "../../support/kit.ts";
+import { aWorld, opened } from "../../support/world.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 

@@ -6,10 +6,10 @@ import { once } from "node:events";
 import { open } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { aWorld, eventually, opened } from "../../support/world.ts";
 import { kit, kitJson, runningKit, startKit } from "../../support/kit.ts";
 import { before } from "../../support/process-world.ts";
 import { onRealTerminal, onTerminal } from "../../support/terminal.ts";
+import { aWorld, eventually, opened } from "../../support/world.ts";
 
 const CTRL_C = "\u0003";
 const STOPPING = /^(\^C)?Stopping: what was sent is finished first\. Ctrl-C again stops at once\.$/;

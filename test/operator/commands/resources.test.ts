@@ -3,9 +3,9 @@ import type { ResourcePage } from "../../../src/operator/resources.ts";
 import { aProvisionRequest } from "../../support/a-provision-request.ts";
 import { aVendor } from "../../support/a-vendor.ts";
 import { interleavings } from "../../support/interleavings.ts";
+import { kit, kitJson, runningKit } from "../../support/kit.ts";
 import { partnerCalls } from "../../support/partner-calls.ts";
 import { aWorld, eventually, opened } from "../../support/world.ts";
-import { kit, kitJson, runningKit } from "../../support/kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 

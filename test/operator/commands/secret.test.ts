@@ -4,8 +4,8 @@ import type { Pace } from "../../../src/pace.ts";
 import { Secret } from "../../../src/secret.ts";
 import { clientSecretSealContext, createVault } from "../../../src/vault/vault.ts";
 import { ALL } from "../../support/forged.ts";
-import { aWorld, opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
+import { aWorld, opened } from "../../support/world.ts";
 
 let uuids: string[];
 // Without sweeps, so that only kit acts.

@@ -1,9 +1,9 @@
 // Output on a real terminal, and output in a script, which has no terminal.
 
-import { aWorld, opened } from "../../support/world.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 import { teapots } from "../../support/teapots/index.ts";
 import { onTerminal } from "../../support/terminal.ts";
+import { aWorld, opened } from "../../support/world.ts";
 
 const COLOURED = "\u001b[";
 

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
+import type { PrismaClient } from "../../../src/database/client/client.ts";
+import type { Database } from "../../../src/database/database.ts";
+import { BY_PASSWORD, findAction } from "../../../src/operator/audit.ts";
+import { createActionRunner } from "../../../src/operator/pages/actions.tsx";
 import { purposeOf } from "../../../src/operator/pages/frame.tsx";
 import { tokenFor } from "../../../src/pages/forms.ts";
 import { buildText } from "../../../src/version.ts";
+import { eventually, opened } from "../../support/world.ts";
 import { aWorldOfAnOperator, hiddenIn } from "./operator.ts";
-import { opened, eventually } from "../../support/world.ts";
-import type { PrismaClient } from "../../../src/database/client/client.ts";
-import type { Database } from "../../../src/database/database.ts";
-import { createActionRunner } from "../../../src/operator/pages/actions.tsx";
-import { BY_PASSWORD, findAction } from "../../../src/operator/audit.ts";
 
 // Who may open the pages, and what their buttons do.
 

@@ -1,4 +1,4 @@
-import { aBrowser, hiddenIn, type Browser, type Fields, type Shown } from "../../people/browser.ts";
+import { aBrowser, type Browser, type Fields, hiddenIn, type Shown } from "../../people/browser.ts";
 import { aWorldOfPeople, type Choice } from "../../people/people.ts";
 import { aLifecycle } from "../../support/lifecycle.ts";
 import { basic } from "../../support/partner-calls.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { aBrowser, type Browser } from "../../people/browser.ts";
-import { aWorldOfOperators } from "./operator.ts";
 import { opened } from "../../support/world.ts";
+import { aWorldOfOperators } from "./operator.ts";
 
 // Somebody can write to the database, and does not have ENCRYPTION_KEY. They have an account at the platform, too.
 

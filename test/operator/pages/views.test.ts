@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { aWorldOfAnOperator } from "./operator.ts";
+import type { Database } from "../../../src/database/database.ts";
 import type { DoctorReport } from "../../../src/operator/doctor/doctor.ts";
 import { ALL } from "../../support/forged.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 import { eventually, opened } from "../../support/world.ts";
-import type { Database } from "../../../src/database/database.ts";
+import { aWorldOfAnOperator } from "./operator.ts";
 
 // What the pages show.
 

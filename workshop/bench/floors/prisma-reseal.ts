@@ -1,7 +1,7 @@
 import { PrismaPg } from "@prisma/adapter-pg";
+import { PrismaClient } from "../../../src/database/client/client.ts";
 import { Secret } from "../../../src/secret.ts";
 import { createVault } from "../../../src/vault/vault.ts";
-import { PrismaClient } from "../../../src/database/client/client.ts";
 
 // The floor of a key rotation: credentials are read in pages of 500, and each is opened, sealed with the same vault as
 // the service's, and written by itself through Prisma.

@@ -1,11 +1,11 @@
-import { openDatabase, type Queryable, type Statement } from "../../../src/database/database.ts";
 import { claimGrants, claimRefreshes } from "../../../src/credentials/queue.ts";
+import { openDatabase, type Queryable, type Statement } from "../../../src/database/database.ts";
+import type { Bench } from "../bench.ts";
 import { Missing } from "../books.ts";
 import { median } from "../contest.ts";
 import type { Database } from "../databases.ts";
 import { expectBoundedPlan } from "../plan.ts";
 import { fill } from "../seed.ts";
-import type { Bench } from "../bench.ts";
 import type { Work } from "./work.ts";
 
 const BATCH = 256;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Bench } from "../bench.ts";
 import { checkTokens, Missing } from "../books.ts";
 import { contest, measureLoad } from "../contest.ts";
@@ -5,7 +6,6 @@ import type { Database } from "../databases.ts";
 import { cpuMicrosOf, mostMemoryMbOf } from "../proc.ts";
 import type { Program } from "../program.ts";
 import { provisions } from "../provisions.ts";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Work } from "./work.ts";
 
 // Measures from the first request to the last stored token pair. The twin exchanges in the process that answered, and

@@ -1,6 +1,6 @@
 import type { Bench } from "../bench.ts";
 import { checkProvisions, checkTokens } from "../books.ts";
-import { measureLoad, thereAndBack, type Sample } from "../contest.ts";
+import { measureLoad, type Sample, thereAndBack } from "../contest.ts";
 import type { Database } from "../databases.ts";
 import { drain, EAGER } from "../drain.ts";
 import { provisions } from "../provisions.ts";

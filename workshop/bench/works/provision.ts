@@ -1,6 +1,6 @@
-import { checkProvisions, expectAll } from "../books.ts";
 import type { Bench } from "../bench.ts";
-import { contest, measureLoad, type Contestant } from "../contest.ts";
+import { checkProvisions, expectAll } from "../books.ts";
+import { contest, type Contestant, measureLoad } from "../contest.ts";
 import type { Database } from "../databases.ts";
 import { NEVER_MS } from "../platform-process.ts";
 import type { Program } from "../program.ts";

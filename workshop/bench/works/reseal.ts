@@ -1,6 +1,6 @@
+import { ENCRYPTION_KEY, OTHER_KEY } from "../bench.ts";
 import { checkTokens, Missing } from "../books.ts";
 import { contest, type Sample } from "../contest.ts";
-import { ENCRYPTION_KEY, OTHER_KEY } from "../bench.ts";
 import { seedTokens } from "../seed.ts";
 import type { Work } from "./work.ts";
 

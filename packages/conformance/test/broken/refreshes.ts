@@ -1,5 +1,5 @@
 import type { Answer } from "../../examples/service/types.ts";
-import { inHeaderToo, type Break, type BrokenService } from "./break.ts";
+import { type Break, type BrokenService, inHeaderToo } from "./break.ts";
 
 // Faults in refreshes alone, and in what happens at certain moments.
 

@@ -1,4 +1,4 @@
-import { basic, inHeaderToo, type Break, type BrokenService } from "./break.ts";
+import { basic, type Break, type BrokenService, inHeaderToo } from "./break.ts";
 
 // Faults in calls to the platform: exchanges, refreshes, and calls of its API.
 

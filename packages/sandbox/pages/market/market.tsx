@@ -1,7 +1,7 @@
 import { type ErrorRequestHandler, type Request, type Response, Router } from "express";
 import type { Control } from "../../control/control.ts";
-import type { Platform } from "../../platform.ts";
 import { onlyOwners, onlyOwnPages } from "../../guard.ts";
+import type { Platform } from "../../platform.ts";
 import { notFound, Refused } from "../../refusal.ts";
 import { sendPage } from "../send-page.ts";
 import { addonActions } from "./addon-actions.ts";

@@ -1,7 +1,7 @@
-import { Empty } from "./parts.tsx";
 import { CallDetails } from "./call-details.tsx";
 import { callName, shortPath } from "./call-name.ts";
 import type { Call } from "./calls.ts";
+import { Empty } from "./parts.tsx";
 
 /** Calls in both directions as a sequence diagram, built as a list: each row unfolds to its request and its answer. */
 export function Sequence({ calls, teach }: { calls: Call[]; teach: string }) {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { Refusal } from "../errors.ts";
 import type { Extensions, Kit } from "../extend/contract.ts";
 import type { CustomerPage } from "../people/contract.ts";
-import { Refusal } from "../errors.ts";
 import type { YourService } from "../resources/contract.ts";
 
 /** Longer than the platform waits. */
