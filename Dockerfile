@@ -14,8 +14,9 @@ ARG SOURCE_COMMIT=""
 RUN npm run build
 
 FROM build AS packages
-# The service needs nothing of the sandbox.
-RUN rm -r packages && npm prune --omit=dev
+# The service needs nothing of the sandbox, and of Prisma's query compilers only that of PostgreSQL.
+RUN rm -r packages
+RUN npm prune --omit=dev && find node_modules/@prisma/client/runtime -name 'query_compiler_*' ! -name '*postgresql*' -delete
 
 FROM base
 LABEL org.opencontainers.image.title="addon-partner-starter-kit" \
