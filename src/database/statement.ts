@@ -110,7 +110,7 @@ export function statement<Values extends object = Record<never, never>, Row = un
       const members = Object.entries<string>(columns ?? {});
       const table = (alias: string) => {
         const arrays = members.map(([member, type]) => `${place(`rows.${member}`)}::${type}[]`);
-        return `unnest(${arrays.join(", ")}) AS ${alias}(${members.map(([member]) => snakeCase(member)).join(", ")})`;
+        return `unnest(${arrays.join(", ")}) AS ${alias}(${namesOf(columns ?? {})})`;
       };
       const positional = (text as string)
         .replace(/(?<!:):rows AS (\w+)/g, (_, alias: string) => table(alias))
@@ -125,6 +125,11 @@ function reader(name: string): (values: object) => unknown {
   const [value, member] = name.split(".") as [string, string?];
   if (member === undefined) return (values) => (values as Record<string, unknown>)[value];
   return (values) => (values as { rows: Record<string, unknown>[] }).rows.map((row) => row[member]);
+}
+
+/** The names of columns, as a list in SQL. */
+export function namesOf(columns: object): string {
+  return Object.keys(columns).map(snakeCase).join(", ");
 }
 
 /** The column of a member: the member's name in snake case, as everywhere in the schema. */

@@ -1,7 +1,8 @@
 import { GRANT_SECONDS } from "../credentials/states.ts";
+import type { Credential, Resource } from "../database/client/client.ts";
 import { type Database, oneRow, type Queryable } from "../database/database.ts";
 import { groupCommit } from "../database/group-commit.ts";
-import { statement } from "../database/statement.ts";
+import { type ColumnType, namesOf, statement } from "../database/statement.ts";
 import type { Pace } from "../pace.ts";
 import type { Named } from "../platform/types.ts";
 import type { Secret } from "../secret.ts";
@@ -37,6 +38,26 @@ type StoredProvision = Omit<ProvisionRequest, "options" | "grant" | "logInputUrl
   traceparent: string | null;
 };
 
+/** What a provision stores as it came, by column. A member of {@link StoredProvision} that is in neither does not compile. */
+const OF_RESOURCE = {
+  uuid: "uuid",
+  plan: "text",
+  name: "text",
+  region: "text",
+  options: "jsonb",
+  callbackUrl: "text",
+  sealedLogInputUrl: "bytea",
+  sealedLogDrainToken: "bytea",
+  answerStatus: "int",
+  sealedAnswer: "bytea",
+} as const satisfies Partial<Record<keyof Resource, ColumnType>>;
+const OF_CREDENTIAL = {
+  sealedGrantCode: "bytea",
+  grantExpiresAt: "timestamptz",
+  requestId: "text",
+  traceparent: "text",
+} as const satisfies Partial<Record<keyof Credential, ColumnType>>;
+
 // Stores the resource, its credential and its step in one statement, for all requests that arrived at the same moment:
 //
 //   resources    provisioning, with its answer (202) or without one; an imported resource is provisioned
@@ -47,39 +68,21 @@ type StoredProvision = Omit<ProvisionRequest, "options" | "grant" | "logInputUrl
 // provision of it succeeds and its grant is stored.
 const insert = statement<{ rows: readonly StoredProvision[]; exchangeAfterSeconds: number }, ResourceRow>(
   "provision",
-  {
-    uuid: "uuid",
-    plan: "text",
-    name: "text",
-    region: "text",
-    options: "jsonb",
-    callbackUrl: "text",
-    sealedLogInputUrl: "bytea",
-    sealedLogDrainToken: "bytea",
-    answerStatus: "int",
-    sealedAnswer: "bytea",
-    sealedGrantCode: "bytea",
-    grantExpiresAt: "timestamptz",
-    requestId: "text",
-    traceparent: "text",
-  },
+  { ...OF_RESOURCE, ...OF_CREDENTIAL },
 ).sql(
   `WITH incoming AS (
      SELECT * FROM :rows AS i
    ), born AS (
-     INSERT INTO resources AS r (uuid, plan, name, region, options, callback_url, sealed_log_input_url,
-         sealed_log_drain_token, answer_status, sealed_answer, state)
-     SELECT uuid, plan, name, region, options, callback_url, sealed_log_input_url,
-       sealed_log_drain_token, answer_status, sealed_answer,
-       CASE WHEN answer_status = 200 THEN 'provisioned' ELSE 'provisioning' END
+     INSERT INTO resources AS r (${namesOf(OF_RESOURCE)}, state)
+     SELECT ${namesOf(OF_RESOURCE)}, CASE WHEN answer_status = 200 THEN 'provisioned' ELSE 'provisioning' END
      FROM incoming ON CONFLICT (uuid) DO NOTHING RETURNING ${RESOURCE_COLUMNS}
    ), credential AS (
-     INSERT INTO credentials (uuid, state, sealed_grant_code, grant_number, grant_expires_at, grant_deadline, due_at, request_id, traceparent)
-     SELECT uuid, CASE WHEN sealed_grant_code IS NULL THEN 'no_grant' ELSE 'grant_pending' END, sealed_grant_code,
-       CASE WHEN sealed_grant_code IS NULL THEN 0 ELSE 1 END, grant_expires_at,
+     INSERT INTO credentials (uuid, ${namesOf(OF_CREDENTIAL)}, state, grant_number, grant_deadline, due_at)
+     SELECT uuid, ${namesOf(OF_CREDENTIAL)}, CASE WHEN sealed_grant_code IS NULL THEN 'no_grant' ELSE 'grant_pending' END,
+       CASE WHEN sealed_grant_code IS NULL THEN 0 ELSE 1 END,
        CASE WHEN sealed_grant_code IS NOT NULL THEN now() + interval '${GRANT_SECONDS} seconds' END,
        CASE WHEN sealed_grant_code IS NOT NULL AND answer_status IS NOT NULL
-         THEN now() + make_interval(secs => :exchangeAfterSeconds::float8) END, request_id, traceparent
+         THEN now() + make_interval(secs => :exchangeAfterSeconds::float8) END
      FROM incoming JOIN born USING (uuid)
    ), step AS (
      INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, request_id, traceparent)
