@@ -278,7 +278,10 @@ export type Hand = keyof typeof HANDS;
 export const takeSteps = async (
   db: Queryable,
   { hand, ...which }: { uuid: string; hand: Hand; isNamed: boolean },
-): Promise<Step[]> => (await db.query(HANDS[hand].take, which)).map(stepOf);
+): Promise<Step[]> => {
+  const claimedAtMs = Date.now();
+  return (await db.query(HANDS[hand].take, which)).map((row) => stepOf({ ...row, claimedAtMs }));
+};
 
 /** The resources that have steps in trouble which `takeSteps` would take. */
 export const resourcesToTake = async (db: Database, hand: Hand): Promise<string[]> =>

@@ -110,9 +110,9 @@ export type ResourceWork = StepRunner<LaneName, Step, Answer>;
 /** A claim returns the step's resource with the step. */
 export const ABOUT_RESOURCE = { table: "resources r", on: "r.uuid = s.uuid", columns: RESOURCE_COLUMNS };
 
-export function stepOf(row: StepRow & RowOf<typeof RESOURCE_COLUMNS> & { claimedAtMs?: number }): Step {
+export function stepOf(row: StepRow & RowOf<typeof RESOURCE_COLUMNS> & { claimedAtMs: number }): Step {
   const { uuid, key, kind, detail, attempts, lease, requestId, traceparent, claimedAtMs } = row;
-  const claimed = { uuid, key, attempts, lease, requestId, traceparent, ...(claimedAtMs && { claimedAtMs }) };
+  const claimed = { uuid, key, attempts, lease, requestId, traceparent, claimedAtMs };
   return {
     ...claimed,
     kind: kind as StepKind,

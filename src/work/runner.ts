@@ -185,7 +185,7 @@ async function run<Step extends ClaimedStep, Answer>(
   try {
     cut.throwIfAborted();
     // If this process was suspended since the claim, another process may have taken the step.
-    const isOld = Date.now() - (step.claimedAtMs ?? Infinity) > NOTICED_MS;
+    const isOld = Date.now() - step.claimedAtMs > NOTICED_MS;
     if (isOld && !(await holdStep(ctx.db, step))) return null;
     const late = () => new Error(`The step was aborted after ${LONGEST_STEP_MS / 60_000} minutes.`);
     const lease = { hold: () => holdStep(ctx.db, step), everyMs: HOLD_EVERY_MS };

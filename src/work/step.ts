@@ -13,7 +13,7 @@ export interface ClaimedStep extends Claim {
   detail: object;
   attempts: number;
   /** When the claim was sent (ms since 1970). Not monotonic: `performance.now()` may stop while the machine sleeps. */
-  claimedAtMs?: number;
+  claimedAtMs: number;
   /** The request that caused the step, as the log names it; `null` if no request did. */
   requestId: string | null;
   /** The trace that the step continues (W3C `traceparent`); `null` if the step starts its own trace. */
