@@ -1,6 +1,6 @@
 import type { LostSale, OperatorAction, Resource } from "../database/client/client.ts";
 import type { Queryable } from "../database/database.ts";
-import { columnsOf, statement, type Typed } from "../database/statement.ts";
+import { columnsOf, type RowOf, statement, type Typed } from "../database/statement.ts";
 
 // What an export reads of a resource beside the resource itself.
 
@@ -23,7 +23,16 @@ const RESOURCE = columnsOf<Typed<Resource, { options: Record<string, unknown> }>
   "uuid",
   "options",
   "attached",
+  "sealedConfig",
+  "sealedLogInputUrl",
+  "sealedLogDrainToken",
 );
+
+/** The sealed columns of a resource, of which an export has the names, or the values. */
+export type SealedOf = Pick<
+  RowOf<typeof RESOURCE>,
+  "uuid" | "sealedConfig" | "sealedLogInputUrl" | "sealedLogDrainToken"
+>;
 
 /** What is kept of a resource beside itself. Who acted of the operators is none of the customer's data. */
 export interface KeptOf extends Pick<Resource, "uuid" | "attached"> {
@@ -36,7 +45,7 @@ export interface KeptOf extends Pick<Resource, "uuid" | "attached"> {
 }
 
 // One statement for a page of resources, each with what happened to it.
-const toExport = statement<{ uuids: readonly string[] }, KeptOf>("read_to_export").sql(
+const toExport = statement<{ uuids: readonly string[] }, KeptOf & SealedOf>("read_to_export").sql(
   `SELECT ${RESOURCE},
      (SELECT coalesce(jsonb_agg(jsonb_build_object('at', e.at, 'type', e.type, 'detail', e.detail) ORDER BY e.id), '[]')
       FROM (SELECT * FROM events WHERE uuid = u.uuid ORDER BY id DESC LIMIT ${MOST_EVENTS_EXPORTED}) e) AS events,

@@ -1,11 +1,10 @@
 import type { Context } from "../context.ts";
 import { messageOf } from "../errors.ts";
 import { openConfig } from "../resources/config-vars.ts";
-import { findResource } from "../resources/store.ts";
 import type { Json } from "../values.ts";
 import { resourceSealContext } from "../vault/vault.ts";
 import { untilCut } from "../within.ts";
-import { EXPORT_PAGE, type KeptOf, keptOf, uuidsAfter } from "./export-store.ts";
+import { EXPORT_PAGE, type KeptOf, keptOf, type SealedOf, uuidsAfter } from "./export-store.ts";
 import { recordsOf, type ResourceRecord } from "./resources.ts";
 
 /**
@@ -48,7 +47,7 @@ export async function* exportResources(
 ): AsyncGenerator<ExportLine> {
   for await (const page of pagesOf(ctx, which)) {
     const records = await recordsOf(ctx.db, page);
-    const kept = new Map((await keptOf(ctx.db, page)).map(({ uuid, ...more }) => [uuid, more]));
+    const kept = new Map((await keptOf(ctx.db, page)).map((more) => [more.uuid, more]));
     for (const record of records) {
       if (signal.aborted) return;
       const more = kept.get(record.uuid);
@@ -59,25 +58,27 @@ export async function* exportResources(
 
 async function lineOf(
   ctx: Context,
-  stored: ResourceRecord & Omit<KeptOf, "uuid">,
+  { sealedConfig, sealedLogInputUrl, sealedLogDrainToken, ...stored }: ResourceRecord & KeptOf & SealedOf,
   { reveal, signal }: { reveal: boolean; signal: AbortSignal },
 ): Promise<ExportLine> {
   const incomplete: string[] = [];
   const { uuid } = stored;
-  const sealed = await openedOf(ctx, uuid, reveal).catch((error: unknown) => {
+  const sealed = { uuid, sealedConfig, sealedLogInputUrl, sealedLogDrainToken };
+  let opened: ReturnType<typeof openedOf> | { config: null } = { config: null };
+  try {
+    opened = openedOf(ctx, sealed, reveal);
+  } catch (error) {
     incomplete.push(`config: ${messageOf(error)}`);
-    return { config: null };
-  });
+  }
   const yours = await yoursOf(ctx, uuid, signal).catch((error: unknown) => {
     incomplete.push(`yours: ${ctx.scrubber.scrub(messageOf(error))}`);
     return null;
   });
-  return { ...stored, ...sealed, yours, ...(incomplete.length > 0 && { incomplete }) };
+  return { ...stored, ...opened, yours, ...(incomplete.length > 0 && { incomplete }) };
 }
 
-async function openedOf({ db, vault }: Context, uuid: string, reveal: boolean) {
-  const row = await findResource(db, uuid);
-  if (!row) return { config: [] };
+function openedOf({ vault }: Context, row: SealedOf, reveal: boolean) {
+  const { uuid } = row;
   const vars = openConfig(vault, row).filter(({ value }) => value !== null);
   if (!reveal) return { config: vars.map(({ name }) => name) };
   const open = (column: "sealed_log_input_url" | "sealed_log_drain_token", sealed: Buffer | null) =>

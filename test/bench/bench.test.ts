@@ -34,11 +34,12 @@ function aBuiltService(parts = "{}"): string {
 /** Deletes one row of those that were just answered. */
 const LOSES_A_ROW = `{ wrapDatabase: (db) => {
   let isLost = false;
-  const query = async (asked, values) => {
-    const rows = await db.query(asked, values);
+  const query = async (asked, ...values) => {
+    const rows = await db.query(asked, ...values);
     if (asked.name === "provision" && rows.length > 0 && !isLost) {
       isLost = true;
-      await db.query({ name: "lose", text: "DELETE FROM resources WHERE uuid = $1" }, [rows[0].uuid]);
+      const lose = { name: "lose", text: "DELETE FROM resources WHERE uuid = $1", bind: (uuids) => uuids };
+      await db.query(lose, [rows[0].uuid]);
     }
     return rows;
   };

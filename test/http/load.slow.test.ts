@@ -44,9 +44,9 @@ it("sweeps over ten thousand resources read only the due rows", async () => {
   // The pass over all resources that follows a new client secret is complete.
   await life.world.rows(`UPDATE client_secrets SET spread_at = created_at + interval '1 minute'`);
   const since = life.position();
+  await life.makeDue(uuids);
   const read = await rowsScanned();
   await life.start("worker");
-  await life.makeDue(uuids);
   await life.become(uuids, 2);
   // A few sweeps that find nothing.
   const beats = await heartbeats();

@@ -54,7 +54,7 @@ it("many steps beside each other raise no warning of Node", async () => {
 it("Prisma is loaded by a page of the operator's, but not by the start, a sweep, a customer or the life of a resource", async () => {
   const hooks = `import { writeSync } from "node:fs";
     export function resolve(name, context, next) {
-      if (name.includes("prisma")) writeSync(2, "loaded: " + name + "\\n");
+      if (name.includes("@prisma") || name.includes("client/client")) writeSync(2, "loaded: " + name + "\\n");
       return next(name, context);
     }`;
   const watch = `import { register } from "node:module";

@@ -148,7 +148,13 @@ describe("without the packages for building", () => {
   beforeEach(async () => {
     await put("package.json", JSON.stringify({ name: "a-kit", type: "module", scripts }));
     await put("prisma/schema.prisma");
-    for (const file of ["prisma/generate.mjs", "dev/packages.mjs", "dev/first-build.mjs", "dev/test.sh"]) {
+    for (const file of [
+      "prisma/generate.mjs",
+      "prisma/prisma.mjs",
+      "dev/packages.mjs",
+      "dev/first-build.mjs",
+      "dev/test.sh",
+    ]) {
       await mkdir(path.dirname(path.join(folder, file)), { recursive: true });
       await copyFile(path.join(DEV, "..", file), path.join(folder, file));
     }
