@@ -127,23 +127,28 @@ const end = statement<Begun & Omit<Ending, "unnamed"> & { unnamed: string }>("en
 const dropOthers = statement<Begun & { isOver: boolean }>("drop_other_comparisons").sql(
   `DELETE FROM ledger_comparisons WHERE id <> :id AND NOT (${IS_RUNNING}) AND (:isOver OR NOT (${IS_WHOLE}))`,
 );
-const dropEnded = statement<{ rows: readonly Pick<Found, "uuid" | "kind">[]; id: number }>(
-  "drop_ended_findings",
-  { uuid: "uuid", kind: "text" },
-).sql(
-  `DELETE FROM ledger_findings WHERE comparison = :id AND NOT EXISTS (SELECT FROM :rows AS f
-     WHERE f.uuid = ledger_findings.uuid AND f.kind = ledger_findings.kind)`,
+type Named = Pick<Found, "uuid" | "kind">;
+const dropEnded = statement<{ rows: readonly Named[]; id: number }>("drop_ended_findings", {
+  uuid: "uuid",
+  kind: "text",
+}).sql(
+  `DELETE FROM ledger_findings USING :rows AS f
+   WHERE comparison = :id AND ledger_findings.uuid = f.uuid AND ledger_findings.kind = f.kind`,
 );
 
-/** A comparison that came to its end replaces all others; one that was stopped, only those that were stopped before. */
+/**
+ * A comparison that came to its end replaces all others; one that was stopped, only those that were stopped before.
+ * `ended`: what it had found and was no longer so at its end.
+ */
 export async function endComparison(
   db: Database,
   id: number,
-  { found, ...ending }: Ending & { found: readonly Found[] },
+  { found, ended, ...ending }: Ending & { found: readonly Found[]; ended: readonly Named[] },
 ): Promise<void> {
   await db.planned(async (tx) => {
+    for (let at = 0; at < ended.length; at += AT_ONCE)
+      await tx.query(dropEnded, { id, rows: ended.slice(at, at + AT_ONCE) });
     await insertFindings(tx, id, found);
-    await tx.query(dropEnded, { id, rows: found });
     await tx.query(end, { id, ...ending, unnamed: JSON.stringify(ending.unnamed) });
     await tx.query(dropOthers, { id, isOver: ending.next === null });
     await tx.query(sweep);

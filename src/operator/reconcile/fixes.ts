@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "../../context.ts";
-import { retryWhileUnreachable } from "../../database/database.ts";
+import { READS_WHOLE, retryWhileUnreachable } from "../../database/database.ts";
 import { errorIdOf, KitError, messageOf, Refusal } from "../../errors.ts";
 import { isHeld } from "../../processes/history.ts";
 import { deprovision } from "../../resources/deprovision.ts";
@@ -104,7 +104,14 @@ export async function carryOut(
     how.onProgress?.(ended(), found.length);
   }
   wakeAll(ctx);
-  await retryWhileUnreachable(() => dropFindings(ctx.db, kind, report.done));
+  // What was fixed is reported, whatever becomes of the list on the operator's page.
+  await retryWhileUnreachable(() => dropFindings(ctx.db, kind, report.done), READS_WHOLE).catch(
+    (error: unknown) =>
+      ctx.log.warn(
+        { reason: messageOf(error), kind, count: report.done.length },
+        "What was fixed is still listed at /operator/ledgers: compare again",
+      ),
+  );
   const left = found.length - ended();
   return left > 0 ? { ...report, left } : report;
 }

@@ -1,7 +1,7 @@
 import type { Context } from "../../context.ts";
-import { retryWhileUnreachable } from "../../database/database.ts";
+import { READS_WHOLE, retryWhileUnreachable } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
-import type { Findings } from "./differences.ts";
+import type { Findings, Found } from "./differences.ts";
 import {
   advanceComparison,
   beginComparison,
@@ -27,7 +27,8 @@ export async function keepComparison(
   { isListed, after }: Pick<StoredComparison, "isListed" | "after">,
 ) {
   const { db } = ctx;
-  const kept = { id: 0, checked: 0, written: 0, atMs: performance.now(), isBroken: false };
+  const kept = { id: 0, checked: 0, atMs: performance.now(), isBroken: false };
+  const written: Found[] = [];
   await orNote(async () => {
     const earlier =
       after === null ? undefined : (await readComparisons(db)).find((each) => each.next === after);
@@ -40,10 +41,10 @@ export async function keepComparison(
     );
   });
 
-  async function orNote(work: () => Promise<void>): Promise<void> {
+  async function orNote(work: () => Promise<void>, patience = {}): Promise<void> {
     if (kept.isBroken) return;
     try {
-      await retryWhileUnreachable(work);
+      await retryWhileUnreachable(work, patience);
     } catch (error) {
       kept.isBroken = true;
       findings.note(
@@ -59,10 +60,10 @@ export async function keepComparison(
       next,
     }: Pick<StoredComparison, "checked" | "total" | "next">): Promise<void> {
       if (performance.now() - kept.atMs < EVERY_MS * ctx.pace.pauses) return;
-      const found = findings.named().slice(kept.written);
+      const found = findings.named().slice(written.length);
       const [done, all] = [kept.checked + checked, kept.checked + total];
       await orNote(() => advanceComparison(db, kept.id, { checked: done, total: all, next, found }));
-      kept.written += found.length;
+      written.push(...found);
       kept.atMs = performance.now();
     },
     async end({
@@ -71,17 +72,11 @@ export async function keepComparison(
       backend,
     }: Pick<StoredComparison, "checked" | "next" | "backend">): Promise<void> {
       const [notes, faults] = [[...findings.notes()], [...findings.faults()]];
-      await orNote(() =>
-        endComparison(db, kept.id, {
-          checked: kept.checked + checked,
-          next,
-          backend,
-          notes,
-          faults,
-          unnamed: findings.unnamed(),
-          found: findings.named(),
-        }),
-      );
+      const found = new Set(findings.named());
+      const ended = written.filter((each) => !found.has(each));
+      const ending = { checked: kept.checked + checked, next, backend, notes, faults };
+      const all = { ...ending, unnamed: findings.unnamed(), found: [...found], ended };
+      await orNote(() => endComparison(db, kept.id, all), READS_WHOLE);
     },
   };
 }
