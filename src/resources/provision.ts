@@ -19,7 +19,8 @@ import { answerFirst, findResource, insertProvision } from "./store.ts";
 /**
  * Answers a provision request (assumed, section 1). The platform may deliver it more than once; every delivery gets the
  * same answer, byte for byte. The function stores the resource and runs the vendor's function, unless the plan is always
- * answered "later". The answer is the vendor's result, or "later" after `pace.vendorMs`, whichever is stored first.
+ * answered "later". The answer is the vendor's result, or "later" after `pace.vendorMs`, whichever is stored first. To store
+ * the answer makes the grant due, which the job `exchange-grants` exchanges once the answer is sent.
  * `isHeard`: returns whether the caller still waits. Throws a `Refusal` for a request that cannot be fulfilled.
  */
 export async function provision(

@@ -21,7 +21,7 @@ const USUAL_OVERLAP_MINUTES = 120;
 
 const CREDENTIAL = `(SELECT c.state FROM credentials c WHERE c.uuid = s.uuid)`;
 
-// Stores the vendor's result of work whose caller was answered already:
+// Stores a vendor's result that is not the answer to a provision:
 //
 //   steps ─┬─ refused plan change or rotation ─▶ deleted; the resource is not changed
 //          └─ else its kind becomes: done ─▶ announce (a rotation keeps its kind, and notes what it replaced)
@@ -82,8 +82,8 @@ const settle = statement<Settle, { isAccepted: boolean }>("settle_steps").sql(
 );
 
 /**
- * Stores the result of a step whose caller was answered already, and the next step. `isAccepted`: the platform was
- * answered "done" or "later". `result`: with the config vars as they are stored. Returns `null` if another process has
+ * Stores a result that is not the answer to a provision, and turns the step into the next one. `isAccepted`: the platform
+ * was answered "done" or "later". `result`: with the config vars as they are stored. Returns `null` if another process has
  * taken the step or its result is stored already.
  */
 export async function settleStep(

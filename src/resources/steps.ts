@@ -4,7 +4,6 @@ import { chainOf, mayQuote } from "../errors.ts";
 import { NoToken, PlatformRefused, RateLimited, TransportError, UnreadableAnswer } from "../platform/call.ts";
 import { endStep, laneOf } from "../work/queue.ts";
 import { createStepRunner, type Judgement, type Run, type Work } from "../work/runner.ts";
-import { FIRST_LEASE } from "../work/step.ts";
 import { announce, reportFailure } from "./announce.ts";
 import type { Answer } from "./answers.ts";
 import { discover } from "./looks.ts";
@@ -68,10 +67,10 @@ export function resourceRunner(
     quotable: ({ vault }, { resource }, error) => mayQuote(error, secretsOf(vault, resource)),
     judge,
     isPaused: hasGrantsFirst(),
-    ended(_, { kind, lease }, answer) {
+    ended(_, { kind }, answer, isOfRequest) {
       // The most frequent case, a provision that is done while its request waits, leaves no step to wake.
-      const isOfRequest = kind === "provision" && lease === FIRST_LEASE;
-      if (!isOfRequest || answer?.status !== 200) wakeAll(ctx);
+      const leavesNone = isOfRequest && kind === "provision" && answer?.status === 200;
+      if (!leavesNone) wakeAll(ctx);
     },
   };
   return createStepRunner(ctx, work);

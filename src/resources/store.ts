@@ -160,7 +160,7 @@ interface StoredAnswer {
 // Stores the answer to a provision and its consequences in one statement:
 //
 //   resources    the answer, the state, the config vars; the first writer decides, later writers match no row
-//   credentials  the grant is due soon; the grant of a failed provision is erased
+//   credentials  the grant falls due for the job exchange-grants (credentials/pools.ts); that of a failed provision is erased
 //   steps        the provision's step is deleted, or gets its next kind and a new lease number; while the vendor's
 //                function still runs, the step and its lease stay as they are
 const answer = statement<{ rows: readonly StoredAnswer[]; exchangeAfterSeconds: number }, { uuid: string }>(

@@ -54,33 +54,43 @@ const noteOdd =
       "Your service returned a member that is not a string; the member is ignored",
     );
 
+// The rule of settling: the result of a provision is the answer to its request, unless the request was answered "later"
+// before. Then, as for every other kind, the step becomes the one that carries the result to the platform.
+async function settle(ctx: Context, step: Step, result: Result): Promise<Answer | null> {
+  return (await settleByAnswer(ctx, step, result)) ?? settleByNextStep(ctx, step, result);
+}
+
+const isOfProvision = (step: Step) => step.kind !== "rotate" && !isOfPlanChange(step);
+
 const NEXT = { done: "none", later: "finish", refused: "clean_up" } as const;
 
-// The rule of settling: the result becomes the answer if the request was not answered yet, else it is announced to the
-// platform. Returns the answer if this result decided it.
-async function settle(ctx: Context, step: Step, result: Result): Promise<Answer | null> {
-  const { kind, detail, requestId, lease } = step;
-  const { uuid, answerStatus, plan: kept } = step.resource;
-  const isProvision = kind !== "rotate" && !isOfPlanChange(step);
-  if (isProvision && answerStatus === null) {
-    const answer = answerOf(result, uuid);
-    const config = result.is === "done" ? result.config : null;
-    if (await answerFirst(ctx, { uuid, answer, config, lease, next: NEXT[result.is] })) return answer;
-  }
+/** Returns the answer if this result decided it. */
+async function settleByAnswer(ctx: Context, step: Step, result: Result): Promise<Answer | null> {
+  const { uuid, answerStatus } = step.resource;
+  if (!isOfProvision(step) || answerStatus !== null) return null;
+  const answer = answerOf(result, uuid);
+  const config = result.is === "done" ? result.config : null;
+  const isFirst = await answerFirst(ctx, { uuid, answer, config, lease: step.lease, next: NEXT[result.is] });
+  return isFirst ? answer : null;
+}
+
+/** Returns the answer to the request of a plan change, which may still wait for it. */
+async function settleByNextStep(ctx: Context, step: Step, result: Result): Promise<Answer | null> {
   const settled = await settleStep(ctx, step, result);
-  if (settled && result.is === "refused") {
-    const about = { uuid, requestId, kind, plan: detail.plan, kept, error: result.refusal };
-    const isAccepted = settled.isAccepted || detail.isAccepted;
-    const alarm = isProvision ? "provision_failed" : isAccepted ? "plan_change_refused" : null;
-    if (alarm)
-      ctx.log.error(
-        { alarm, ...about },
-        "Your service refused a provision or plan change that was answered 202",
-      );
-    else
-      ctx.log[kind === "rotate" ? "warn" : "info"](about, "Your service refused a plan change or a rotation");
-  }
+  if (settled && result.is === "refused") logRefusal(ctx, step, result.refusal, settled.isAccepted);
   return settled && isOfPlanChange(step) ? answerOf(settled.result) : null;
+}
+
+/** An alarm if the platform was answered 202: the customer believes that the work is done. */
+function logRefusal({ log }: Context, step: Step, refusal: Refusal, isAccepted: boolean): void {
+  const { kind, detail, requestId, resource } = step;
+  const { uuid, plan: kept } = resource;
+  const about = { uuid, requestId, kind, plan: detail.plan, kept, error: refusal };
+  const wasAccepted = isAccepted || detail.isAccepted;
+  const alarm = isOfProvision(step) ? "provision_failed" : wasAccepted ? "plan_change_refused" : null;
+  if (alarm)
+    log.error({ alarm, ...about }, "Your service refused a provision or plan change that was answered 202");
+  else log[kind === "rotate" ? "warn" : "info"](about, "Your service refused a plan change or a rotation");
 }
 
 /** The resource of a step as a vendor's function gets it. A plan change gets the new plan. */

@@ -45,11 +45,12 @@ export interface Work<LaneName extends string, Row, Step extends ClaimedStep, An
   isWanted(step: Step): boolean;
   /** Removes from an error the secrets that the step's function had. */
   quotable(ctx: Context, step: Step, error: unknown): unknown;
+  /** Which pause and which alarm follow from an error. */
   judge(error: unknown): Judgement;
   /** Whether no step may start because more urgent work is running. */
   isPaused(ctx: Context): boolean;
-  /** Called when a step has ended or was put off. Steps of any lane may have become due. */
-  ended(ctx: Context, step: Step, answer: Answer | null): void;
+  /** Called when a step has ended or was put off. Steps of any lane may have become due. `isOfRequest`: `start` ran it. */
+  ended(ctx: Context, step: Step, answer: Answer | null, isOfRequest: boolean): void;
 }
 
 /** What an error says about its cause and the next attempt. */
@@ -93,13 +94,13 @@ export function createStepRunner<LaneName extends string, Row, Step extends Clai
       name,
       createWorkerPool({
         claim: (most) => claims.take(async () => (await claimSteps(db, lane, most)).map(work.stepOf)),
-        handle: async (step: Step) => void (await runSafely(step)),
+        handle: async (step: Step) => void (await runSafely(step, false)),
         places: () => (work.isPaused(ctx) ? 0 : atOnce),
       }),
     ]),
   ) as Record<LaneName, ReturnType<typeof createWorkerPool<Step>>>;
 
-  async function runSafely(step: Step): Promise<Answer | null> {
+  async function runSafely(step: Step, isOfRequest: boolean): Promise<Answer | null> {
     const { kind, traceparent: parent, uuid } = step;
     const answer = await ctx.trace
       .inSpan(`step ${kind}`, { parent, uuid }, () => run(ctx, work, step, stopping.signal))
@@ -110,13 +111,13 @@ export function createStepRunner<LaneName extends string, Row, Step extends Clai
         );
         return null;
       });
-    work.ended(ctx, step, answer);
+    work.ended(ctx, step, answer, isOfRequest);
     return answer;
   }
 
   return {
     start(step) {
-      const ended = runSafely(step).finally(() => started.delete(ended));
+      const ended = runSafely(step, true).finally(() => started.delete(ended));
       started.add(ended);
       return ended;
     },

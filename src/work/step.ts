@@ -25,7 +25,7 @@ export const FIRST_LEASE = 1;
 
 /** Runs the steps of this process; made by runner.ts. */
 export interface StepRunner<LaneName extends string, Step, Answer> {
-  /** Runs a claimed step now. Resolves to the answer if this run was the first to decide it, else to `null`. Never rejects. */
+  /** Runs a step that a request has stored as claimed. Resolves to the answer if this run decided it, or to `null`; never rejects. */
   start(step: Step): Promise<Answer | null>;
   /** Reports that the database was unreachable. No row is claimed until living calls have extended their leases. */
   noteOutage(): void;
