@@ -11,8 +11,8 @@ type Door = "platform" | "operator" | "metrics";
 type Login = readonly [user: string, password: Secret | undefined];
 
 /**
- * Guards that check a password; null where none is set. The operator may see the metrics too. `release` answers all whose
- * refusal is held back.
+ * Guards that check a password; `null` where none is set. The operator may read the metrics, too. `release` sends all
+ * delayed refusals.
  */
 export function guardsOf({ config, metrics, pace }: Pick<Context, "config" | "metrics" | "pace">) {
   const { addonId, addonPassword, addonPasswordPrevious, operatorPassword, metricsPassword } = config;
@@ -32,8 +32,8 @@ export function guardsOf({ config, metrics, pace }: Pick<Context, "config" | "me
 }
 
 /**
- * HTTP Basic guard, which comes before the body is read and the uuid is looked up. Each refusal looks the same (assumed,
- * section 1); the more wrong passwords came from one source, the later it goes out.
+ * HTTP Basic guard, which runs before the body is read and the uuid is looked up. All refusals look the same (assumed,
+ * section 1). Each further wrong password from one source is refused later than the one before.
  */
 function authenticate(
   door: Door,
@@ -56,7 +56,7 @@ function authenticate(
     } catch (refusal) {
       // The body of a refused request is not read, so the connection cannot be used again.
       response.setHeader("Connection", "close");
-      // A request without a password has no wrong one.
+      // A request without a password is not counted as a wrong password.
       if (request.headers.authorization === undefined) return next(refusal);
       refused();
       return void hold(request, response).then(() => next(refusal));
@@ -80,8 +80,9 @@ function oneOf(candidates: readonly string[]): (given: string) => boolean {
 }
 
 /**
- * What `basicAuth` reads of a request. It takes what RFC 7617 does not (`.` and `~`, no padding), so it sees a header only
- * if that is strict and alone. It notes the password at this object, and not at the request.
+ * The part of a request that `basicAuth` reads. `basicAuth` accepts base64 that RFC 7617 does not (`.` and `~`, no padding),
+ * so it gets the header only if the header is strict and not repeated. It writes the password to this object, not to the
+ * request.
  */
 function withStrictHeader({ headersDistinct }: Request): Request {
   const [authorization = "", second] = headersDistinct["authorization"] ?? [];
@@ -89,6 +90,6 @@ function withStrictHeader({ headersDistinct }: Request): Request {
   return { headers: isTaken ? { authorization } : {} } as Request;
 }
 
-/** Base64 as an encoder writes it: whole, and with no bits set that stand for nothing. */
+/** Base64 as an encoder writes it: padded, and with its unused bits zero. */
 const STRICT =
   /^[Bb][Aa][Ss][Ii][Cc] +(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$/;

@@ -2,17 +2,17 @@ import type { Server } from "node:http";
 import { type Connection, isUnderWay } from "./pipelines.ts";
 import { isAuthenticated } from "./requests.ts";
 
-/** What is closed for a new connection, by its rank: a stranger's goes first. */
+/** The connection that is closed for a new one, by rank. A stranger is a caller that has not authenticated. */
 const CLOSED = ["the oldest idle one", "the oldest busy one", "the oldest idle one that was authenticated"];
 const BUSY_STRANGER = 1;
 
-/** While a stranger's connection is among the others, the newest ones are spared: their first request may be on its way. */
+/** The share of the newest connections that is kept while an older one is a stranger's: their first request may follow. */
 const SPARED = 1 / 8;
 
 /**
- * The open connections of a server, the oldest first. There are `most` at most: further ones would use up the file
- * descriptors of the process, and then no caller could connect, the platform neither. So one is closed for each new one;
- * never one with an authenticated request under way. `full` is called before that.
+ * The open connections of a server, the oldest first, at most `most`. More would use up the file descriptors of the process,
+ * and the platform could not connect. At the limit, one is closed for each new one, but never one with an authenticated
+ * request under way. `full` is called before the closing.
  */
 export function openConnections(
   server: Server,
@@ -47,7 +47,7 @@ function leastWanted(connections: Set<Connection>): { closed?: Connection; rank:
   return least;
 }
 
-/** One whose last request was authenticated is no stranger's. */
+/** A connection is a stranger's unless its last request was authenticated. */
 function rankOf({ current }: Connection): number {
   const isStrangers = !current || !isAuthenticated(current);
   return (isStrangers ? 0 : 2) + (isUnderWay(current) ? 1 : 0);

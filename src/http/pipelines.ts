@@ -4,24 +4,24 @@ import type { Socket } from "node:net";
 /** A connection with its last response. */
 export interface Connection extends Socket {
   current?: ServerResponse;
-  /** How many of its requests wait for the answers to those before them. */
+  /** How many of its requests wait for the answers to earlier requests. */
   waiting?: number;
-  /** What cannot be parsed will be refused behind `current`. */
+  /** The rest of the connection cannot be parsed. It is refused after `current` was answered. */
   isRefused?: boolean;
 }
 
 /** How many requests clients may send ahead of the answers. Without limits, they would fill the memory. */
 export interface PipelineLimits {
-  /** Of one connection, those under way and those that wait. */
+  /** The most requests of one connection, under way and waiting. */
   mostUnanswered: number;
-  /** Of all connections, those that wait. */
+  /** The most waiting requests of all connections. */
   mostWaiting: number;
 }
 
 /**
- * Begins the requests of each connection one after the other, where Node would begin those that are sent together at once
- * (assumed, section 1). Of the requests that had to wait, whatever their connection, one is begun in each turn of the event
- * loop: those of other callers come in between. `flooded` is called with the request that goes beyond a limit, before its
+ * Begins the requests of each connection one after the other (assumed, section 1); Node would begin all requests at once
+ * that were sent together. In each turn of the event loop one waiting request is begun, whatever its connection, so that
+ * requests of other callers come in between. `flooded` is called with the request that exceeds a limit, before its
  * connection is cut.
  */
 export function inOrder(
@@ -38,7 +38,7 @@ export function inOrder(
   };
 
   function limitBelow(itsWaiting: number): string | null {
-    // One is under way.
+    // One request is under way and is not counted as waiting.
     if (itsWaiting >= mostUnanswered) return `${mostUnanswered} on one connection`;
     return waiting > mostWaiting ? `${mostWaiting} on all connections` : null;
   }
@@ -54,7 +54,7 @@ export function inOrder(
       return cut(connection);
     }
     const beginInTurn = () => {
-      // Those of a closed connection are no longer counted.
+      // The requests of a closed connection are no longer counted.
       if (connection.destroyed) return;
       connection.waiting! -= 1;
       waiting -= 1;
@@ -73,20 +73,21 @@ export function inOrder(
   };
 }
 
-/** Not if there is none, it was sent, or never will be. */
+/** Returns `false` if there is no response, it was sent, or its connection is closed. */
 export const isUnderWay = (response: ServerResponse | undefined): response is ServerResponse =>
   response !== undefined && !response.writableFinished && !response.destroyed;
 
-/** Behind `Connection: close` nothing is carried out (RFC 9112, section 9.6): the client can safely send that again. */
+/** A request after `Connection: close` is not carried out (RFC 9112, section 9.6), so the client can safely send it again. */
 const mayFollow = (connection: Connection, before: ServerResponse | undefined) =>
   connection.writable && before?.getHeader("connection") !== "close";
 
-/** What Node's parser takes for the end of HTTP on a connection, as after an upgrade. */
+/** Ends the parsing of a connection, as after an upgrade. */
 const PARSE_NO_MORE = 2;
 
 /**
- * Node would still make an object of each request in the 64 kB that it has read: for each connection the event loop would be
- * blocked for 30 ms. Its parser is no public member; without it only that time is lost.
+ * Closes a connection and stops its parser. Node would still make an object of each request in the 64 kB that it has read,
+ * which blocks the event loop for 30 ms. The parser is not a public member; if a release of Node lacks it, only that time is
+ * lost.
  */
 function cut(connection: Connection): void {
   const { parser } = connection as { parser?: { onIncoming(): number } };

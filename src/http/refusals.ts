@@ -2,11 +2,11 @@ import type { Request, Response } from "express";
 import type { Pace } from "../pace.ts";
 import { clientAddress } from "./requests.ts";
 
-// A refusal of a wrong password is held back, longer with each one from the same source: who guesses one after the other
-// gets few answers. It is bought with open connections, so only so many are held; beyond them an answer goes out at once. A
-// right password never comes here, whoever else guesses from its address.
+// The refusal of a wrong password is delayed, longer with each one from the same source, so that guessing takes long. Each
+// delayed refusal keeps a connection open, so their number is limited, and further refusals are sent at once. A right
+// password is never delayed, whoever else guesses from its address.
 
-/** A typing error, or a password that has just been changed, is answered at once. */
+/** The delay of the n-th refusal, as a share of the longest. A typing error is refused at once. */
 const SHARES = [0, 0, 0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1];
 const MOST_HELD = 64;
 const MOST_HELD_OF_SOURCE = 16;
@@ -19,12 +19,12 @@ interface Source {
   lastAtMs: number;
 }
 
-/** `hold` resolves when a wrong password may be refused; `release` lets all go that are held. */
+/** `hold` resolves when a wrong password may be refused; `release` ends all delays. */
 export function createRefusals({ refusalMs }: Pace) {
   const sources = new Map<string, Source>();
   const held = new Set<() => void>();
 
-  /** The source that was seen last stands last, so the first one is forgotten when there are too many. */
+  /** Counts a wrong password. The source that was seen last stands last; the first one is forgotten if there are too many. */
   function noted(address: string): Source {
     const nowMs = performance.now();
     const known = sources.get(address);
@@ -62,7 +62,7 @@ export function createRefusals({ refusalMs }: Pace) {
   };
 }
 
-/** An IPv4 address, or the half of an IPv6 address that one customer of a provider has for all machines. */
+/** The IPv4 address, or the first half of an IPv6 address: a provider gives it to one customer for all machines. */
 function networkOf(address: string): string {
   if (!address.includes(":")) return address;
   const [front = "", back] = address.split("::");

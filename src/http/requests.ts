@@ -3,16 +3,16 @@ import { isIP } from "node:net";
 import type { Request, Response } from "express";
 import { Refusal } from "../errors.ts";
 
-/** Notes that we know who sent the request, by a password or a session: the log takes each such request. */
+/** Marks that the caller is authenticated, by a password or a session. The log then takes each of its requests. */
 export function nowAuthenticated(response: Response): void {
   response.locals["isAuthenticated"] = true;
 }
 
-/** Whether we know who sent the request. A guard of your service notes it, too: see docs/extend-it.md. */
+/** Whether the caller is authenticated. A guard of your service may mark it, too: see docs/extend-it.md. */
 export const isAuthenticated = (response: ServerResponse): boolean =>
   Boolean((response as Response).locals?.["isAuthenticated"]);
 
-/** The client's address, as far as `TRUST_PROXY` lets it be seen; null when the connection has ended, or none was sent. */
+/** The client's address by `TRUST_PROXY`; `null` if the connection has ended or the proxy sent no address. */
 export function clientAddress({ ip = "" }: { ip?: string | undefined }): string | null {
   const address = ip.replace(/^::ffff:(?=[\d.]+$)|(?<=^[\d.]+):\d+$/g, "");
   return isIP(address) ? address : null;
@@ -26,12 +26,12 @@ export function methodNotAllowed(allowed: string) {
   };
 }
 
-/** A host with or without a port; RFC 9112, section 3.2, lets every other `Host` be refused. */
+/** A host with or without a port. RFC 9112, section 3.2, allows to refuse every other `Host`. */
 const HOST = /^(\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]+)(:\d*)?$/i;
 
 /**
- * Refuses a version that Node's parser lets pass (a line without a version is 0.9), and a missing, repeated or invalid
- * `Host`, of which two readers could each take another one. The connection is closed (RFC 9112, section 3.2).
+ * Refuses versions that Node's parser accepts (a line without a version is 0.9), and a missing, repeated or invalid `Host`,
+ * from which a proxy and this service might read different hosts. The connection is closed (RFC 9112, section 3.2).
  */
 export function refuseMalformed(request: IncomingMessage, response: ServerResponse): void {
   const { httpVersion, headersDistinct } = request;
@@ -44,8 +44,8 @@ export function refuseMalformed(request: IncomingMessage, response: ServerRespon
 }
 
 /**
- * Sends `100 Continue` to a client that waits for it, once something begins to read the body: who is refused before that
- * keeps it. Then nothing can tell whether the client still sends it, so the answer closes the connection.
+ * Sends `100 Continue` to a client that waits for it, once a handler begins to read the body: a client that is refused before
+ * need not send its body. It may send it anyway, so the answer then closes the connection.
  */
 export function askForBodyOnceRead(request: IncomingMessage, response: ServerResponse): void {
   if (request.headers.expect === undefined || request.httpVersion === "1.0") return;
@@ -54,7 +54,7 @@ export function askForBodyOnceRead(request: IncomingMessage, response: ServerRes
   const isAsked = () => request._read === read;
   request._read = (size) => {
     request._read = read;
-    // Node itself reads off what is left behind an answer.
+    // After an answer, Node itself reads and discards the rest of the body.
     if (!response.headersSent) response.writeContinue();
     request._read(size);
   };
@@ -64,7 +64,7 @@ export function askForBodyOnceRead(request: IncomingMessage, response: ServerRes
   }) as typeof writeHead;
 }
 
-/** Refuses what expects anything but `100-continue`: if Node did, its refusal would overtake the answers before it. */
+/** Refuses every other `Expect` than `100-continue`. Node's own refusal would overtake the answers to earlier requests. */
 export function refuseExpectation({ headers, httpVersion }: IncomingMessage, response: ServerResponse): void {
   const { expect = "100-continue" } = headers;
   if (httpVersion === "1.0" || /(^|\W)100-continue($|\W)/i.test(expect)) return;
@@ -72,7 +72,7 @@ export function refuseExpectation({ headers, httpVersion }: IncomingMessage, res
   throw new Refusal("Expect can only be 100-continue.", { id: "expectation_failed", status: 417 });
 }
 
-/** No body is decompressed here. */
+/** Refuses compressed bodies: this service does not decompress. */
 export function refuseCompressed({ headers }: IncomingMessage): void {
   const encoding = headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (encoding === "identity" || encoding === "") return;
@@ -93,9 +93,9 @@ const OF_PARSERS: Readonly<Record<string, number>> = {
 };
 
 /**
- * Whether one of Express's parsers, such as those on routes of your service, could not read this request's body. Only
- * then does the parser leave `body` there and undefined; another error with such a type, as of a vendor's own backend,
- * is none of these. Their messages quote the body, so they are neither sent nor logged.
+ * Whether one of Express's parsers, such as those on routes of your service, could not read this request's body. The parser
+ * then leaves the member `body` undefined; an error of another origin that has such a type, as of a vendor's own backend,
+ * does not. The messages quote the body, so they are neither sent nor logged.
  */
 export function isUnreadableBody(error: unknown, request: IncomingMessage): boolean {
   const { status, type } = Object(error) as { status?: unknown; type?: unknown };

@@ -78,21 +78,21 @@ function constructorsFor(app: Express): http.ServerOptions {
   return { IncomingMessage: Request, ServerResponse: Response } as unknown as http.ServerOptions;
 }
 
-/** What Node's parser refuses, by the code of its error; anything else is 400. */
+/** The answers to what Node's parser refuses, by the code of its error. Every other code is answered 400. */
 const REFUSALS: Readonly<Record<string, readonly [status: number, id: string, message: string]>> = {
   HPE_HEADER_OVERFLOW: [431, "headers_too_large", "The headers are too large."],
   ERR_HTTP_REQUEST_TIMEOUT: [408, "request_timeout", "The request did not come in time."],
 };
 const MALFORMED = [400, "bad_request", "The request is not well formed."] as const;
 
-/** Answers what is no HTTP, or does not come in time, after the whole requests in front of it have their answers. */
+/** Refuses bytes that are not HTTP, or a request that is too slow, after the answers to the complete requests before it. */
 function refuse(socket: Connection, code = ""): void {
-  // What comes behind a request that closes the connection is not read (RFC 9112, section 9.6).
+  // Bytes after a request that closes the connection are ignored (RFC 9112, section 9.6).
   if (code === "HPE_CLOSED_CONNECTION") return;
   const { current } = socket;
   const hasBegun = isUnderWay(current);
   if (hasBegun && current.req.complete) {
-    // Node reports each further chunk, too.
+    // Node calls this again for each further chunk.
     if (!socket.isRefused) current.once("close", () => refuse(socket, code));
     socket.isRefused = true;
     return;
@@ -105,7 +105,7 @@ function refuse(socket: Connection, code = ""): void {
   socket.end(answer, () => socket.destroy());
 }
 
-/** The platform does not wait longer for an answer. */
+/** The longest time for which the platform waits for an answer. */
 const LONGEST_REQUEST_MS = 20_000;
 
 /**

@@ -2,27 +2,27 @@ import type { IncomingMessage } from "node:http";
 import { setImmediate as turn } from "node:timers/promises";
 import { Refusal } from "../errors.ts";
 
-// While a process does not run (it is stopped, its container is paused, or code blocks its event loop), the kernel goes
-// on taking connections and requests for it. It reads them when it runs again: also those whose callers gave up, whose
-// connections look open until their end is read too.
+// While a process stands still (it is stopped, its container is paused, or code blocks its event loop), the kernel continues
+// to accept connections and requests for it. The process reads them when it runs again, also those whose callers gave up:
+// their connections look open until their end is read, too.
 
 const LOOK_EVERY_MS = 500;
-/** A process that was not seen running for this long stood still. */
+/** The process stood still if the timer did not run for this long. */
 const STOOD_STILL_MS = 2_000;
-/** What has waited in the kernel is read within this time, however much it is. */
+/** After a standstill, all requests that waited in the kernel are read within this time. */
 const CATCHES_UP_MS = 30_000;
-/** The end of a connection is read in the next turn of the event loop after its last bytes; one more is for a new connection. */
+/** The turns of the event loop until the end of a connection is read: one after its last bytes, one more if it is new. */
 const TURNS = 3;
-/** The platform does not wait longer for an answer. */
+/** The longest time for which the platform waits for an answer. */
 const LONGEST_WAIT_MS = 20_000;
 
 export type Callers = ReturnType<typeof watchCallers>;
 
-/** `trustsProxy`: what `X-Request-Start` says comes from the router, not from anybody. */
+/** `trustsProxy`: `X-Request-Start` comes from the router, so its time is used. */
 export function watchCallers(trustsProxy: boolean) {
   let seenMs = performance.now();
   let stoodStillUntilMs = -Infinity;
-  /** Also called by a request: after a standstill it may be read before the timer runs. */
+  /** Also called for each request, which may be read before the timer runs. */
   function look(): number {
     const now = performance.now();
     if (now - seenMs > STOOD_STILL_MS) stoodStillUntilMs = now;
@@ -33,8 +33,8 @@ export function watchCallers(trustsProxy: boolean) {
 
   return {
     /**
-     * After a standstill, throws a {@link Refusal} (408) if the caller of a request has gone, or cannot wait any more:
-     * nothing may be carried out for it. The platform repeats the call, or has counted it as failed.
+     * After a standstill, throws a {@link Refusal} (408) if the caller of a request has gone or can no longer wait. Its request
+     * must not be carried out: the platform repeats the call, or has counted it as failed.
      */
     async stillWaits(request: IncomingMessage, receivedAtMs: number): Promise<void> {
       if (look() - stoodStillUntilMs > CATCHES_UP_MS) return;
@@ -57,7 +57,7 @@ export class CallerGone extends Refusal {
   }
 }
 
-/** How long ago the router got a request, in ms, by its clock; it writes seconds, milliseconds or microseconds. */
+/** The age of a request in ms by the router's clock; 0 if unknown. Routers write seconds, milliseconds or microseconds. */
 function sinceStart({ headers }: IncomingMessage): number {
   const [, digits] = /^(?:t=)?(\d{10,16}(?:\.\d+)?)$/.exec(String(headers["x-request-start"])) ?? [];
   if (digits === undefined) return 0;
