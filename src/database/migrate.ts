@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { KitError, messageOf } from "../errors.ts";
+import { compareMigrations, remarksOn } from "./migration-comparison.ts";
+import { beginTry, createTable, failTry, finishedIn, finishTry, recordIn } from "./migration-records.ts";
 import {
   type Address,
   expectOwnSession,
@@ -11,21 +13,7 @@ import {
   whileAlone,
   withSession,
 } from "./migration-session.ts";
-import {
-  beginTry,
-  compareMigrations,
-  createTable,
-  failTry,
-  finishedIn,
-  finishTry,
-  MARK_OUTSIDE,
-  type Migration,
-  placeIn,
-  readMigration,
-  recordIn,
-  remarksOn,
-  seriesIn,
-} from "./migrations.ts";
+import { MARK_OUTSIDE, type Migration, placeIn, readMigration, seriesIn } from "./migrations.ts";
 import { isConflict } from "./retry.ts";
 import { indexOf, isConcurrent, type SqlStatement } from "./sql-statements.ts";
 import { anyRow, oneRow, statement } from "./statement.ts";

@@ -7,7 +7,7 @@ import {
   isDatabaseUnreachable,
   throwAsMisconfigured,
 } from "../database/database.ts";
-import { checkMigrations } from "../database/migrations.ts";
+import { checkMigrations } from "../database/migration-comparison.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { expectBeats } from "../metrics/store.ts";
 import { noticeRestore } from "../processes/history.ts";

@@ -1,6 +1,6 @@
 import type { OpenContext } from "../../src/context.ts";
 import { openDatabase } from "../../src/database/database.ts";
-import { checkMigrations } from "../../src/database/migrations.ts";
+import { checkMigrations } from "../../src/database/migration-comparison.ts";
 import { migrations } from "../../src/operator/doctor/installation.ts";
 import { kit, kitJson } from "../support/kit.ts";
 import { aVendorsDatabase } from "../support/migrations.ts";

@@ -7,7 +7,7 @@ import { differences, tablesIn } from "../../dev/compare-schema.ts";
 import { modelsOf } from "../../dev/models.ts";
 import { openDatabase } from "../../src/database/database.ts";
 import { migrate } from "../../src/database/migrate.ts";
-import { checkMigrations } from "../../src/database/migrations.ts";
+import { checkMigrations } from "../../src/database/migration-comparison.ts";
 import { listResources, showResource } from "../../src/operator/resources.ts";
 import { administer, aFreshDatabase, databaseUrl, testServerUrl } from "../support/database.ts";
 import { harmfulTo } from "../support/expanding.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { openDatabase } from "../../src/database/database.ts";
 import { migrate } from "../../src/database/migrate.ts";
-import { checkMigrations } from "../../src/database/migrations.ts";
+import { checkMigrations } from "../../src/database/migration-comparison.ts";
 import { positional } from "../../src/database/statement.ts";
 import { administer, aFreshDatabase } from "../support/database.ts";
 import { kitJson } from "../support/kit.ts";

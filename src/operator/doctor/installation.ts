@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Config } from "../../config.ts";
 import type { OpenContext } from "../../context.ts";
 import { throwAsMisconfigured } from "../../database/database.ts";
-import { compareMigrations, HOW_TO_MIGRATE, lacks, remarksOn } from "../../database/migrations.ts";
+import { compareMigrations, HOW_TO_MIGRATE, lacks, remarksOn } from "../../database/migration-comparison.ts";
 import { databaseAddress } from "../../setting.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { buildText } from "../../version.ts";
