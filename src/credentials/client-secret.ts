@@ -1,4 +1,5 @@
-import { type Database, retryWhileUnreachable } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import { Misconfigured } from "../errors.ts";
 import type { Wake } from "../jobs/run.ts";
 import type { Log } from "../logging/log.ts";

@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { retryWhileUnreachable } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import type { Job } from "../jobs/run.ts";
 import { oauthGrantOf } from "../platform/authorizations.ts";
 import { PlatformRefused } from "../platform/call.ts";

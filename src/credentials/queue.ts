@@ -1,8 +1,17 @@
 import type { Credential } from "../database/client/client.ts";
-import { anyRow, oneRow, type Queryable, type Statement } from "../database/database.ts";
 import { areAmong, groupCommit } from "../database/group-commit.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
-import { columnsOf, type RowOf, statement, type Typed, type ValuesOf } from "../database/statement.ts";
+import {
+  anyRow,
+  columnsOf,
+  oneRow,
+  type Queryable,
+  type RowOf,
+  type Statement,
+  statement,
+  type Typed,
+  type ValuesOf,
+} from "../database/statement.ts";
 import { PAUSED, whereGone } from "../ledgers/store.ts";
 import { keyIdInSql } from "../vault/vault.ts";
 import { firstOf, isFree, type NextDue, nextDue, take } from "../work/lease.ts";

@@ -1,4 +1,4 @@
-import type { Queryable } from "../database/database.ts";
+import type { Queryable } from "../database/statement.ts";
 import type { Log } from "../logging/log.ts";
 import type { Secret } from "../secret.ts";
 import { CannotDecrypt, credentialSealContext, type Vault } from "../vault/vault.ts";

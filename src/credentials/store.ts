@@ -1,6 +1,7 @@
 import type { ClientSecret, Credential } from "../database/client/client.ts";
-import { type Database, READS_WHOLE, retryWhileUnreachable } from "../database/database.ts";
+import { type Database, READS_WHOLE } from "../database/database.ts";
 import { areAmong, groupCommit } from "../database/group-commit.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import { anyRow, columnsOf, oneRow, type Queryable, type RowOf, statement } from "../database/statement.ts";
 import { PAUSED, whereGone } from "../ledgers/store.ts";
 import type { Lease, Owner, State } from "./states.ts";

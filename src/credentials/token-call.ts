@@ -4,7 +4,7 @@ import {
   isDataError,
   isTransient,
   retryWhileUnreachable,
-} from "../database/database.ts";
+} from "../database/retry.ts";
 import { doubt } from "../ledgers/marks.ts";
 import type { Failure, IssuedTokens } from "../platform/oauth.ts";
 import type { Secret } from "../secret.ts";

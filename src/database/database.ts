@@ -6,10 +6,6 @@ import { type Closable, type Generated, prismaOn } from "./prisma.ts";
 import { isPlanOutdated, leavesConnectionSound, refused } from "./retry.ts";
 import { type Queryable, type Statement, statement, type ValuesOf } from "./statement.ts";
 
-export { connectionTo } from "./address.ts";
-export * from "./retry.ts";
-export { anyRow, oneRow, type Queryable, type Statement } from "./statement.ts";
-
 export type DatabaseSettings = {
   url: string;
   poolSize: number;

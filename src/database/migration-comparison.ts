@@ -1,7 +1,7 @@
 import { Misconfigured } from "../errors.ts";
-import { throwAsMisconfigured } from "./database.ts";
 import { type Finished, finishedElsewhere, finishedIn } from "./migration-records.ts";
 import { isUnchanged, namesIn, type Series, seriesIn, shown } from "./migrations.ts";
+import { throwAsMisconfigured } from "./retry.ts";
 import type { Queryable } from "./statement.ts";
 
 // Compares the migrations of this build with those that a database has applied.

@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { KitError, Misconfigured } from "../errors.ts";
-import { connectionTo, refused, throwAsMisconfigured } from "./database.ts";
+import { connectionTo } from "./address.ts";
 import type { Series } from "./migrations.ts";
+import { refused, throwAsMisconfigured } from "./retry.ts";
 import { oneRow, type Queryable, statement } from "./statement.ts";
 
 // The database session of a migration: its connection, the check that no pooler shares the session, and the lock that lets

@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { createTask } from "node-cron";
 import type { Context } from "../context.ts";
-import { retryWhileUnreachable } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import { messageOf, storable } from "../errors.ts";
 import { timed } from "../resources/vendor-steps.ts";
 import { LeaseLost, orNullAfter, untilCut } from "../within.ts";

@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
-import { type Queryable, retryWhileUnreachable } from "../database/database.ts";
-import { positional } from "../database/statement.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
+import { positional, type Queryable } from "../database/statement.ts";
 import { KitError } from "../errors.ts";
 import { changeConfig, lockedResource } from "../resources/store.ts";
 import { checkVar } from "../resources/vendor-results.ts";

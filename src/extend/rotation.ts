@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
-import { isConflict, isDatabaseUnreachable, retryWhileUnreachable } from "../database/database.ts";
+import { isConflict, isDatabaseUnreachable, retryWhileUnreachable } from "../database/retry.ts";
 import { KitError } from "../errors.ts";
 import { announce } from "../resources/announce.ts";
 import type { Answer } from "../resources/answers.ts";

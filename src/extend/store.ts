@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { YourJob as JobModel } from "../database/client/client.ts";
-import { anyRow, type Database, oneRow, type Queryable } from "../database/database.ts";
-import { statement, type Stored } from "../database/statement.ts";
+import type { Database } from "../database/database.ts";
+import { anyRow, oneRow, type Queryable, statement, type Stored } from "../database/statement.ts";
 import { whereHeld } from "../processes/history-store.ts";
 import { BEFORE_ROTATIONS, HAS_TOKENS, whereIn } from "../resources/step.ts";
 import { lockedResource } from "../resources/store.ts";

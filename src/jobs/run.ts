@@ -1,5 +1,5 @@
 import { createTask } from "node-cron";
-import { endsByItself } from "../database/database.ts";
+import { endsByItself } from "../database/retry.ts";
 import type { Log } from "../logging/log.ts";
 
 /** The background jobs, as the heartbeats, the metrics and the log name them. */

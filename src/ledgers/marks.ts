@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { retryWhileUnreachable } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import { storable } from "../errors.ts";
 import type { Http } from "../platform/call.ts";
 import {

@@ -1,6 +1,5 @@
 import type { LedgerMark } from "../database/client/client.ts";
-import { anyRow, type Queryable } from "../database/database.ts";
-import { statement } from "../database/statement.ts";
+import { anyRow, type Queryable, statement } from "../database/statement.ts";
 import { whereCan } from "../resources/states.ts";
 
 // Where the platform's ledger and ours were seen to differ: the marks. Each stays until the difference ends.

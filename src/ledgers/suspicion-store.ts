@@ -1,5 +1,4 @@
-import { anyRow, oneRow, type Queryable } from "../database/database.ts";
-import { statement } from "../database/statement.ts";
+import { anyRow, oneRow, type Queryable, statement } from "../database/statement.ts";
 import { IS_HELD, OWN_XID } from "../processes/history-store.ts";
 import { RUNS } from "../processes/store.ts";
 import { whereCan } from "../resources/states.ts";

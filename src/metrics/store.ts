@@ -1,7 +1,6 @@
 import { GRANT_SECONDS, type State, STATES_OF_RESOURCES } from "../credentials/states.ts";
 import type { Credential, Heartbeat } from "../database/client/client.ts";
-import type { Queryable } from "../database/database.ts";
-import { statement } from "../database/statement.ts";
+import { type Queryable, statement } from "../database/statement.ts";
 import { marksOf, whereGone } from "../ledgers/store.ts";
 import { whereHeld } from "../processes/history-store.ts";
 import {

@@ -1,6 +1,5 @@
 import type { MetricTotal } from "../database/client/client.ts";
-import type { Queryable } from "../database/database.ts";
-import { statement } from "../database/statement.ts";
+import { type Queryable, statement } from "../database/statement.ts";
 import type { Sample } from "./metrics.ts";
 
 /** The metric that is also stored by the hour, for a plot of the operator's pages. */

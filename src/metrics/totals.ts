@@ -1,4 +1,4 @@
-import type { Queryable } from "../database/database.ts";
+import type { Queryable } from "../database/statement.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import type { Metrics } from "./metrics.ts";

@@ -1,6 +1,13 @@
 import type { OperatorAction } from "../database/client/client.ts";
-import { anyRow, oneRow, type Queryable } from "../database/database.ts";
-import { columnsOf, type RowOf, statement, type Stored } from "../database/statement.ts";
+import {
+  anyRow,
+  columnsOf,
+  oneRow,
+  type Queryable,
+  type RowOf,
+  statement,
+  type Stored,
+} from "../database/statement.ts";
 
 // What writes an action into the audit trail. Not through Prisma, which takes 100 MB of memory: each command of `kit` that
 // changes something is in the trail.

@@ -1,6 +1,7 @@
 import type { OperatorAction } from "../database/client/client.ts";
 import { databaseClock } from "../database/clock.ts";
-import { type Database, retryWhileUnreachable } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import {
   type ActionEnd,
   type ActionRequest,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { countStale } from "../credentials/store.ts";
-import { retryWhileUnreachable } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import { KitError, messageOf } from "../errors.ts";
 import { withHttp } from "../platform/http.ts";
 import { tokenEndpointAt, type Trial, trySecret } from "../platform/oauth.ts";

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
-import { retryWhileUnreachable } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import { refuseWhileHeld } from "../processes/history.ts";
 import { type ConfigVar, notYetSet, openConfig } from "../resources/config-vars.ts";
 import type { ResourceRow } from "../resources/rows.ts";

@@ -1,6 +1,5 @@
 import type { LostSale, OperatorAction, Resource } from "../database/client/client.ts";
-import type { Queryable } from "../database/database.ts";
-import { columnsOf, type RowOf, statement, type Typed } from "../database/statement.ts";
+import { columnsOf, type Queryable, type RowOf, statement, type Typed } from "../database/statement.ts";
 
 // What an export reads of a resource beside the resource itself.
 

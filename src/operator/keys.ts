@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { READS_WHOLE, retryWhileUnreachable } from "../database/database.ts";
+import { READS_WHOLE } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import { countKeyUse, type KeyUse, registerKey, reseal } from "../vault/store.ts";
 import { CannotDecrypt, clientSecretSealContext, keyIdOf, type Vault } from "../vault/vault.ts";
 import { fault, type Finding, fine, warning } from "./doctor/finding.ts";

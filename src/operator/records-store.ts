@@ -1,6 +1,12 @@
 import type { Credential, Resource } from "../database/client/client.ts";
-import { anyRow, type Queryable } from "../database/database.ts";
-import { columnsOf, type RowOf, statement, type Typed } from "../database/statement.ts";
+import {
+  anyRow,
+  columnsOf,
+  type Queryable,
+  type RowOf,
+  statement,
+  type Typed,
+} from "../database/statement.ts";
 import { whereGone } from "../ledgers/store.ts";
 import type { ResourceState } from "../resources/states.ts";
 import { keyIdInSql } from "../vault/vault.ts";

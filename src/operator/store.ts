@@ -1,8 +1,8 @@
 import { IS_RECOVERABLE } from "../credentials/lost-store.ts";
 import { GRANT_SECONDS } from "../credentials/states.ts";
 import type { ClientSecret, Credential, Resource, Step as StoredStep } from "../database/client/client.ts";
-import { type Database, oneRow, type Queryable } from "../database/database.ts";
-import { columnsOf, type RowOf, statement } from "../database/statement.ts";
+import type { Database } from "../database/database.ts";
+import { columnsOf, oneRow, type Queryable, type RowOf, statement } from "../database/statement.ts";
 import { whereGone } from "../ledgers/store.ts";
 import { RESOURCE_COLUMNS, type ResourceRow } from "../resources/rows.ts";
 import type { ResourceState } from "../resources/states.ts";

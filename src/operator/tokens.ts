@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
 import { requestGrant } from "../credentials/lost-grants.ts";
 import { refreshNow } from "../credentials/pools.ts";
-import { retryWhileUnreachable } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import { KitError } from "../errors.ts";
 import { findResources } from "./store.ts";
 import { type End, forEachResource, type How, type Report, type Which } from "./work-through.ts";

@@ -1,7 +1,7 @@
 import type { Request } from "express";
 import type { ComponentChildren } from "preact";
 import type { Context } from "../context.ts";
-import { retryWhileUnreachable } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import { Refusal } from "../errors.ts";
 import { callAction } from "../extend/calls.ts";
 import { type ActionEnd, beginCustomerAction, customerAction, endCustomerAction } from "../extend/store.ts";

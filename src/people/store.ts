@@ -6,8 +6,9 @@ import type {
   Session,
   UsedSignOn,
 } from "../database/client/client.ts";
-import { anyRow, type Database, oneRow, retryWhileUnreachable } from "../database/database.ts";
-import { columnsOf, type RowOf, statement, type Stored } from "../database/statement.ts";
+import type { Database } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
+import { anyRow, columnsOf, oneRow, type RowOf, statement, type Stored } from "../database/statement.ts";
 import type { Log } from "../logging/log.ts";
 import type { Account } from "../platform/authorizations.ts";
 import type { Clocks } from "../processes/clocks.ts";

@@ -2,12 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Readiness } from "../app.ts";
 import { hasOperator } from "../config.ts";
 import type { OpenContext } from "../context.ts";
-import {
-  isConnectionConfigError,
-  isDatabaseUnreachable,
-  throwAsMisconfigured,
-} from "../database/database.ts";
 import { checkMigrations } from "../database/migration-comparison.ts";
+import { isConnectionConfigError, isDatabaseUnreachable, throwAsMisconfigured } from "../database/retry.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { expectBeats } from "../metrics/store.ts";
 import { noticeRestore } from "../processes/history.ts";

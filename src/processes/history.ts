@@ -1,4 +1,5 @@
-import { isTransient, type Queryable } from "../database/database.ts";
+import { isTransient } from "../database/retry.ts";
+import type { Queryable } from "../database/statement.ts";
 import { KitError, messageOf } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import {

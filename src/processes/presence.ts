@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import os from "node:os";
-import { type Failed, isTransient, type Queryable, refusingState } from "../database/database.ts";
+import type { Failed } from "../database/database.ts";
+import { isTransient, refusingState } from "../database/retry.ts";
+import type { Queryable } from "../database/statement.ts";
 import { messageOf, storable } from "../errors.ts";
 import { EACH, type Log } from "../logging/log.ts";
 import type { Pace } from "../pace.ts";

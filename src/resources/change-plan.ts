@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
-import type { Queryable } from "../database/database.ts";
+import type { Queryable } from "../database/statement.ts";
 import { Refusal } from "../errors.ts";
 import { orNullAfter } from "../within.ts";
 import { FIRST_LEASE } from "../work/step.ts";

@@ -1,5 +1,6 @@
-import { anyRow, type Database, isConflict, type Queryable } from "../database/database.ts";
-import { statement } from "../database/statement.ts";
+import type { Database } from "../database/database.ts";
+import { isConflict } from "../database/retry.ts";
+import { anyRow, type Queryable, statement } from "../database/statement.ts";
 import type { Log } from "../logging/log.ts";
 import { whereBroughtBack } from "../processes/history-store.ts";
 import type { Vault } from "../vault/vault.ts";

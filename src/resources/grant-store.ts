@@ -1,7 +1,7 @@
 import { GRANT_SECONDS } from "../credentials/states.ts";
 import type { Credential } from "../database/client/client.ts";
-import { anyRow, type Database, oneRow } from "../database/database.ts";
-import { columnsOf, type RowOf, statement } from "../database/statement.ts";
+import type { Database } from "../database/database.ts";
+import { anyRow, columnsOf, oneRow, type RowOf, statement } from "../database/statement.ts";
 import type { Pace } from "../pace.ts";
 import type { Secret } from "../secret.ts";
 import { credentialSealContext, type Vault } from "../vault/vault.ts";

@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
-import type { Database, Queryable } from "../database/database.ts";
-import { statement } from "../database/statement.ts";
+import type { Database } from "../database/database.ts";
+import { type Queryable, statement } from "../database/statement.ts";
 import { whereBroughtBack } from "../processes/history-store.ts";
 import { GIVEN_UP_AFTER, LATER_MEMBERS } from "../work/queue.ts";
 import { whereCan } from "./states.ts";

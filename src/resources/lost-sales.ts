@@ -1,4 +1,5 @@
-import { type Database, isDataError } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
+import { isDataError } from "../database/retry.ts";
 import { messageOf, storable } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import type { Pace } from "../pace.ts";

@@ -1,5 +1,4 @@
-import { anyRow, oneRow, type Queryable } from "../database/database.ts";
-import { statement } from "../database/statement.ts";
+import { anyRow, oneRow, type Queryable, statement } from "../database/statement.ts";
 import { STEP_LEASE_SECONDS } from "../work/queue.ts";
 import { FIRST_LEASE } from "../work/step.ts";
 import { type Step, whereIndependent } from "./step.ts";

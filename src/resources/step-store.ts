@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { anyRow, oneRow, type Queryable } from "../database/database.ts";
-import { statement } from "../database/statement.ts";
+import { anyRow, oneRow, type Queryable, statement } from "../database/statement.ts";
 import type { Named } from "../platform/types.ts";
 import type { Vault } from "../vault/vault.ts";
 import { IS_CLAIMED, LATER_MEMBERS } from "../work/queue.ts";

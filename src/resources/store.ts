@@ -1,8 +1,8 @@
 import { GRANT_SECONDS } from "../credentials/states.ts";
 import type { Credential, Resource } from "../database/client/client.ts";
-import { type Database, oneRow, type Queryable } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
 import { groupCommit } from "../database/group-commit.ts";
-import { type ColumnType, namesOf, statement } from "../database/statement.ts";
+import { type ColumnType, namesOf, oneRow, type Queryable, statement } from "../database/statement.ts";
 import type { Pace } from "../pace.ts";
 import type { Named } from "../platform/types.ts";
 import type { Secret } from "../secret.ts";

@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { retryWhileUnreachable } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import { errorIdOf, KitError, mayQuote, Refusal } from "../errors.ts";
 import { LONGEST_CALL_SECONDS } from "../offer.ts";
 import { Secret } from "../secret.ts";

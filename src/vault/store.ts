@@ -1,5 +1,6 @@
 import type { Credential, SealingKey } from "../database/client/client.ts";
-import { type Database, retryWhileUnreachable } from "../database/database.ts";
+import type { Database } from "../database/database.ts";
+import { retryWhileUnreachable } from "../database/retry.ts";
 import { columnsOf, type Queryable, type RowOf, statement } from "../database/statement.ts";
 import { Misconfigured } from "../errors.ts";
 import { CannotDecrypt, keyIdInSql, SEALED_COLUMNS, type Vault } from "./vault.ts";

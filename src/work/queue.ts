@@ -1,6 +1,14 @@
 import type { Step as StepModel } from "../database/client/client.ts";
-import { anyRow, oneRow, type Queryable, type Statement } from "../database/database.ts";
-import { type ColumnList, columnsOf, type RowOf, statement } from "../database/statement.ts";
+import {
+  anyRow,
+  type ColumnList,
+  columnsOf,
+  oneRow,
+  type Queryable,
+  type RowOf,
+  type Statement,
+  statement,
+} from "../database/statement.ts";
 import { firstOf, hold, isFree, type NextDue, nextDue, take } from "./lease.ts";
 import type { Claim } from "./step.ts";
 

@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { isDatabaseUnreachable, mayBeOfOneStatement } from "../database/database.ts";
+import { isDatabaseUnreachable, mayBeOfOneStatement } from "../database/retry.ts";
 import { messageOf, storable } from "../errors.ts";
 import { type Backoff, nextTryInSeconds } from "../pace.ts";
 import { untilCut } from "../within.ts";

@@ -1,14 +1,16 @@
 import { randomBytes } from "node:crypto";
 import {
-  createOutageWatch,
   createPool,
   type Database,
   type DatabaseSettings,
+  openDatabase,
+} from "../../src/database/database.ts";
+import {
+  createOutageWatch,
   isConnectionConfigError,
   isTransient,
-  openDatabase,
   retryWhileUnreachable,
-} from "../../src/database/database.ts";
+} from "../../src/database/retry.ts";
 import { positional } from "../../src/database/statement.ts";
 import { administer } from "../support/database.ts";
 import { kitJson } from "../support/kit.ts";

@@ -1,7 +1,7 @@
 import type { OpenContext } from "../../src/context.ts";
 import { claimGrants, reopenSome } from "../../src/credentials/queue.ts";
-import type { Database, Queryable, Statement } from "../../src/database/database.ts";
-import { positional } from "../../src/database/statement.ts";
+import type { Database } from "../../src/database/database.ts";
+import { positional, type Queryable, type Statement } from "../../src/database/statement.ts";
 import { findOldCredentials } from "../../src/extend/store.ts";
 import { stateOfCredentials, stateOfWork } from "../../src/metrics/store.ts";
 import { attention, steps, tokens } from "../../src/operator/doctor/work.ts";

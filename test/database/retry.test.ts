@@ -4,9 +4,9 @@ import {
   isConnectionConfigError,
   isDataError,
   isTransient,
+  refused,
   retryWhileUnreachable,
-} from "../../src/database/database.ts";
-import { refused } from "../../src/database/retry.ts";
+} from "../../src/database/retry.ts";
 import { positional } from "../../src/database/statement.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { jest } from "@jest/globals";
 import pg from "pg";
-import { connectionTo } from "../../src/database/database.ts";
+import { connectionTo } from "../../src/database/address.ts";
 import { Misconfigured } from "../../src/errors.ts";
 import { postgresUrl } from "../../src/setting.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { refreshNow } from "../../src/credentials/pools.ts";
-import { DatabaseUnavailable } from "../../src/database/database.ts";
+import { DatabaseUnavailable } from "../../src/database/retry.ts";
 import { openContext } from "../../src/open-context.ts";
 import { build } from "../../src/version.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";

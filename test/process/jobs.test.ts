@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { jest } from "@jest/globals";
-import { DatabaseUnavailable, refused } from "../../src/database/database.ts";
+import { DatabaseUnavailable, refused } from "../../src/database/retry.ts";
 import { createJobs, type Job, type Jobs } from "../../src/jobs/run.ts";
 import { createLog } from "../../src/logging/log.ts";
 import { createScrubber } from "../../src/secret.ts";

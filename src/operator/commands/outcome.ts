@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { isDatabaseUnreachable } from "../../database/database.ts";
+import { isDatabaseUnreachable } from "../../database/retry.ts";
 import { errorIdOf, messageOf } from "../../errors.ts";
 import { visible } from "../../marks.ts";
 import type { AuditEntry } from "../audit.ts";

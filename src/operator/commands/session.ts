@@ -107,8 +107,8 @@ export function createSession(
 
   /** Checks the migrations (while the database is unreachable it waits 3 s, less than a service), and begins the audit entry. */
   async function begin(db: Database, changes: boolean): Promise<void> {
-    const { checkMigrations } = await import("../../database/migrations.ts");
-    const { retryWhileUnreachable } = await import("../../database/database.ts");
+    const { checkMigrations } = await import("../../database/migration-comparison.ts");
+    const { retryWhileUnreachable } = await import("../../database/retry.ts");
     await retryWhileUnreachable(() => checkMigrations(db), { upToMs: 3_000 });
     const isRevealing = typed.includes("--reveal");
     if (!changes && !isRevealing) return;

@@ -1,6 +1,6 @@
 import type { Config } from "../../config.ts";
 import type { OpenContext } from "../../context.ts";
-import { isConflict, isDatabaseUnreachable } from "../../database/database.ts";
+import { isConflict, isDatabaseUnreachable } from "../../database/retry.ts";
 import { messageOf } from "../../errors.ts";
 import { stateOfWork } from "../../metrics/store.ts";
 import { PACE } from "../../pace.ts";

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { OpenContext } from "../../context.ts";
-import { isConflict, refusingState } from "../../database/database.ts";
+import { isConflict, refusingState } from "../../database/retry.ts";
 import { messageOf } from "../../errors.ts";
 import { named } from "../../processes/judge.ts";
 import { tryWrite } from "../../processes/store.ts";

@@ -1,6 +1,6 @@
 import { type ErrorRequestHandler, type Request, type RequestHandler, Router } from "express";
 import type { OpenContext } from "../../context.ts";
-import { isDatabaseUnreachable } from "../../database/database.ts";
+import { isDatabaseUnreachable } from "../../database/retry.ts";
 import { Refusal } from "../../errors.ts";
 import { clientAddress } from "../../http/requests.ts";
 import { addressOf, localPath } from "../../pages/address.ts";

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Request, Router } from "express";
 import type { Context, OpenContext } from "../../context.ts";
-import { type Database, isDatabaseUnreachable } from "../../database/database.ts";
+import type { Database } from "../../database/database.ts";
+import { isDatabaseUnreachable } from "../../database/retry.ts";
 import { KitError, messageOf } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/requests.ts";
 import type { Log } from "../../logging/log.ts";

@@ -1,6 +1,13 @@
 import type { LedgerComparison, LedgerFinding } from "../../database/client/client.ts";
-import { type Database, oneRow, type Queryable } from "../../database/database.ts";
-import { columnsOf, type RowOf, statement, type Typed } from "../../database/statement.ts";
+import type { Database } from "../../database/database.ts";
+import {
+  columnsOf,
+  oneRow,
+  type Queryable,
+  type RowOf,
+  statement,
+  type Typed,
+} from "../../database/statement.ts";
 import { storable } from "../../errors.ts";
 import { IS_CURRENT } from "../../ledgers/store.ts";
 import { whereCan } from "../../resources/states.ts";

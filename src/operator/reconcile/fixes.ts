@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "../../context.ts";
-import { READS_WHOLE, retryWhileUnreachable } from "../../database/database.ts";
+import { READS_WHOLE } from "../../database/database.ts";
+import { retryWhileUnreachable } from "../../database/retry.ts";
 import { errorIdOf, KitError, messageOf, Refusal } from "../../errors.ts";
 import { isHeld } from "../../processes/history.ts";
 import { deprovision } from "../../resources/deprovision.ts";

@@ -1,5 +1,6 @@
 import type { Context } from "../../context.ts";
-import { READS_WHOLE, retryWhileUnreachable } from "../../database/database.ts";
+import { READS_WHOLE } from "../../database/database.ts";
+import { retryWhileUnreachable } from "../../database/retry.ts";
 import { messageOf } from "../../errors.ts";
 import type { Findings, Found } from "./differences.ts";
 import {

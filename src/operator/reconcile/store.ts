@@ -1,6 +1,13 @@
 import type { Resource } from "../../database/client/client.ts";
-import { anyRow, type Database, type Queryable } from "../../database/database.ts";
-import { columnsOf, type RowOf, statement, type Typed } from "../../database/statement.ts";
+import type { Database } from "../../database/database.ts";
+import {
+  anyRow,
+  columnsOf,
+  type Queryable,
+  type RowOf,
+  statement,
+  type Typed,
+} from "../../database/statement.ts";
 import { type ResourceState, whereCan } from "../../resources/states.ts";
 import { whereNotHeld } from "../../resources/step.ts";
 

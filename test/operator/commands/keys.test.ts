@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import type { Queryable } from "../../../src/database/database.ts";
+import type { Queryable } from "../../../src/database/statement.ts";
 import { Secret } from "../../../src/secret.ts";
 import { reseal } from "../../../src/vault/store.ts";
 import { createVault, credentialSealContext, type Vault } from "../../../src/vault/vault.ts";

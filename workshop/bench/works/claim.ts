@@ -1,5 +1,6 @@
 import { claimGrants, claimRefreshes } from "../../../src/credentials/queue.ts";
-import { openDatabase, type Queryable, type Statement } from "../../../src/database/database.ts";
+import { openDatabase } from "../../../src/database/database.ts";
+import type { Queryable, Statement } from "../../../src/database/statement.ts";
 import type { Bench } from "../bench.ts";
 import { Missing } from "../books.ts";
 import { median } from "../contest.ts";
