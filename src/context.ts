@@ -16,7 +16,7 @@ import type { Clocks } from "./processes/clocks.ts";
 import type { Presence } from "./processes/presence.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import type { LostSales } from "./resources/lost-sales.ts";
-import type { ResourceWork } from "./resources/step.ts";
+import type { ResourceWork } from "./resources/step-kinds.ts";
 import type { Scrubber } from "./secret.ts";
 import type { Trace } from "./trace/trace.ts";
 import type { Vault } from "./vault/vault.ts";

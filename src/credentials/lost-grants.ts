@@ -12,7 +12,7 @@ import {
   nextLostInSeconds,
   stopRecovering,
   storeRecovered,
-} from "./lost-store.ts";
+} from "./grant-store.ts";
 import { type ClaimedCredential, settle } from "./queue.ts";
 import { named } from "./sealed.ts";
 import { stateAfter, type Verdict } from "./states.ts";

@@ -4,7 +4,7 @@ import { isConflict, isDatabaseUnreachable, retryWhileUnreachable } from "../dat
 import { KitError } from "../errors.ts";
 import { announce } from "../resources/announce.ts";
 import type { Answer } from "../resources/answers.ts";
-import { isAnnouncing, type Step } from "../resources/step.ts";
+import { isAnnouncing, type Step } from "../resources/step-kinds.ts";
 import { settleRetired } from "../resources/step-store.ts";
 import type { RotationKind } from "../resources/steps.ts";
 import { lockedResource } from "../resources/store.ts";

@@ -3,7 +3,7 @@ import type { YourJob as JobModel } from "../database/client/client.ts";
 import type { Database } from "../database/database.ts";
 import { anyRow, oneRow, type Queryable, statement, type Stored } from "../database/statement.ts";
 import { whereHeld } from "../processes/history-store.ts";
-import { BEFORE_ROTATIONS, HAS_TOKENS, whereIn } from "../resources/step.ts";
+import { BEFORE_ROTATIONS, HAS_TOKENS, whereIn } from "../resources/step-kinds.ts";
 import { lockedResource } from "../resources/store.ts";
 import { hold as held, isFree, type NextDue, take } from "../work/lease.ts";
 import type { KitResource } from "./contract.ts";

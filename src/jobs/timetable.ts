@@ -9,7 +9,7 @@ import { prunePeopleAndCustomers } from "../people/store.ts";
 import { failStranded } from "../resources/end-store.ts";
 import { findLateSteps } from "../resources/late-steps.ts";
 import { lookAgain } from "../resources/looks.ts";
-import type { LaneName } from "../resources/step.ts";
+import type { LaneName } from "../resources/step-kinds.ts";
 import type { Job, JobName } from "./run.ts";
 
 /** Each looks for its work by state at every tick of `SWEEP_CRON`, so whatever a crash left behind is found. */

@@ -11,7 +11,7 @@ import {
   whereAnnouncing,
   whereIn,
   whereNext,
-} from "../resources/step.ts";
+} from "../resources/step-kinds.ts";
 import { HAS_FAILED } from "../work/queue.ts";
 import type { Sample } from "./metrics.ts";
 

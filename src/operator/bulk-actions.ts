@@ -4,7 +4,7 @@ import { NO_ROTATION, requestRotation, rotationOf } from "../extend/rotation.ts"
 import { refuseWhileHeld } from "../processes/history.ts";
 import { failLocked, lockWithCredential } from "../resources/end-store.ts";
 import { expireProvision } from "../resources/late-steps.ts";
-import { isOfPlanChange, type Step } from "../resources/step.ts";
+import { isOfPlanChange, type Step } from "../resources/step-kinds.ts";
 import { settleStep } from "../resources/step-store.ts";
 import { wakeAll } from "../resources/steps.ts";
 import { endStep } from "../work/queue.ts";

@@ -1,4 +1,4 @@
-import { IS_RECOVERABLE } from "../credentials/lost-store.ts";
+import { IS_RECOVERABLE } from "../credentials/grant-store.ts";
 import { GRANT_SECONDS } from "../credentials/states.ts";
 import type { ClientSecret, Credential, Resource, Step as StoredStep } from "../database/client/client.ts";
 import type { Database } from "../database/database.ts";
@@ -15,7 +15,7 @@ import {
   whereAnnouncing,
   whereIndependent,
   whereTurn,
-} from "../resources/step.ts";
+} from "../resources/step-kinds.ts";
 import { NOTICED } from "../work/lease.ts";
 import { ALARM_AFTER_ATTEMPTS, HAS_FAILED, IS_LATE, STEP_COLUMNS, type StepRow } from "../work/queue.ts";
 import { MOST_COUNTED } from "./wording.ts";

@@ -4,7 +4,7 @@ import { NoToken, PlatformRefused } from "../platform/call.ts";
 import { ALARM_AFTER_ATTEMPTS, endStep } from "../work/queue.ts";
 import { notYetSet, openConfig } from "./config-vars.ts";
 import { failProvision } from "./end-store.ts";
-import { isOfPlanChange, type Step } from "./step.ts";
+import { isOfPlanChange, type Step } from "./step-kinds.ts";
 import { settleAnnounced } from "./step-store.ts";
 import { findResource } from "./store.ts";
 

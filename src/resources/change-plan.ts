@@ -24,7 +24,7 @@ import {
   writeChange,
 } from "./plan-store.ts";
 import { wasNeverProvisioned } from "./rows.ts";
-import { newStep, type Step } from "./step.ts";
+import { newStep, type Step } from "./step-kinds.ts";
 import { lockedResource } from "./store.ts";
 
 // While a plan changes, its step holds the new plan; the resource keeps its plan until the change is made. A refused change

@@ -7,7 +7,7 @@ import type { Vault } from "../vault/vault.ts";
 import { NOTICED } from "../work/lease.ts";
 import { sealAnswer } from "./answers.ts";
 import { whereCan } from "./states.ts";
-import { IS_VENDOR_CALL } from "./step.ts";
+import { IS_VENDOR_CALL } from "./step-kinds.ts";
 import { lockedResource } from "./store.ts";
 
 // The statements that end a resource.

@@ -4,7 +4,7 @@ import { type Queryable, statement } from "../database/statement.ts";
 import { whereBroughtBack } from "../processes/history-store.ts";
 import { GIVEN_UP_AFTER, LATER_MEMBERS } from "../work/queue.ts";
 import { whereCan } from "./states.ts";
-import { HAS_TOKENS, whereOfPlanChange } from "./step.ts";
+import { HAS_TOKENS, whereOfPlanChange } from "./step-kinds.ts";
 import { wakeAll } from "./steps.ts";
 
 // Finds steps without a due time that must run now: provisions that took too long, and steps that waited for tokens.

@@ -6,7 +6,7 @@ import type { PlatformFor } from "../platform/api.ts";
 import { AddonEnded, isNotThere, NoToken } from "../platform/call.ts";
 import { within } from "../within.ts";
 import { endStep } from "../work/queue.ts";
-import type { Step } from "./step.ts";
+import type { Step } from "./step-kinds.ts";
 import { storeLook, takeLooks } from "./step-store.ts";
 
 // Reads from the platform which apps a resource is on and whether the add-on still exists: after its first tokens, and

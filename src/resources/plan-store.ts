@@ -1,7 +1,7 @@
 import { anyRow, oneRow, type Queryable, statement } from "../database/statement.ts";
 import { STEP_LEASE_SECONDS } from "../work/queue.ts";
 import { FIRST_LEASE } from "../work/step.ts";
-import { type Step, whereIndependent } from "./step.ts";
+import { type Step, whereIndependent } from "./step-kinds.ts";
 
 // The steps of plan changes. While a plan changes, its step holds the new plan (`detail.plan`).
 

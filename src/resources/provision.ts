@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
+import { receiveGrant } from "../credentials/grant-store.ts";
 import { orNullAfter } from "../within.ts";
 import { FIRST_LEASE } from "../work/step.ts";
 import {
@@ -11,9 +12,8 @@ import {
   requestDeadline,
   unknownPlan,
 } from "./answers.ts";
-import { receiveGrant } from "./grant-store.ts";
 import type { ProvisionRequest, ResourceRow } from "./rows.ts";
-import { newStep } from "./step.ts";
+import { newStep } from "./step-kinds.ts";
 import { answerFirst, findResource, insertProvision } from "./store.ts";
 
 /**

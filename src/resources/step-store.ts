@@ -7,7 +7,7 @@ import type { Claim } from "../work/step.ts";
 import type { Result } from "./answers.ts";
 import { mergedSet, openConfig, sealConfig, wantedOf } from "./config-vars.ts";
 import { whereCan } from "./states.ts";
-import { BEFORE_ROTATIONS, HAS_TOKENS, type Step, whereAnnouncing, whereOfPlanChange } from "./step.ts";
+import { BEFORE_ROTATIONS, HAS_TOKENS, type Step, whereAnnouncing, whereOfPlanChange } from "./step-kinds.ts";
 import { findResource } from "./store.ts";
 
 // The statements that store the result of a step. Each ends the step and writes its results in one statement: the wanted

@@ -18,7 +18,7 @@ import {
   stepOf,
   whereIn,
   whereNext,
-} from "./step.ts";
+} from "./step-kinds.ts";
 import { callVendor, secretsOf, untilDone } from "./vendor-steps.ts";
 
 // The table of the steps of resources: the lane and the function of each kind.

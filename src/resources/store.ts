@@ -6,11 +6,10 @@ import { type ColumnType, namesOf, oneRow, type Queryable, statement } from "../
 import type { Pace } from "../pace.ts";
 import type { Named } from "../platform/types.ts";
 import type { Secret } from "../secret.ts";
-import { resourceSealContext, type Vault } from "../vault/vault.ts";
+import { credentialSealContext, resourceSealContext, type Vault } from "../vault/vault.ts";
 import { STEP_LEASE_SECONDS } from "../work/queue.ts";
 import { type Answer, sealAnswer } from "./answers.ts";
 import { type ConfigVar, fullSet, openConfig, sealConfig } from "./config-vars.ts";
-import { sealCode } from "./grant-store.ts";
 import { type ProvisionRequest, RESOURCE_COLUMNS, type ResourceRow } from "./rows.ts";
 import { type ResourceState, whereCan } from "./states.ts";
 
@@ -126,7 +125,7 @@ export async function insertProvisions(
       options: JSON.stringify(options),
       sealedLogInputUrl: sealed("sealed_log_input_url", logInputUrl),
       sealedLogDrainToken: sealed("sealed_log_drain_token", logDrainToken),
-      sealedGrantCode: grant && sealCode(vault, uuid, grant.code),
+      sealedGrantCode: grant && vault.seal(credentialSealContext("sealed_grant_code", uuid), grant.code),
       grantExpiresAt: grant?.expiresAt ?? null,
       answerStatus: answer?.status ?? null,
       sealedAnswer: answer && sealAnswer(vault, uuid, answer.body),

@@ -10,7 +10,7 @@ import { type Answer, answerOf, type Result } from "./answers.ts";
 import { openConfig } from "./config-vars.ts";
 import type { NotYet, Outcome, Rotated, VendorResource } from "./contract.ts";
 import type { ResourceRow } from "./rows.ts";
-import { functionOf, isOfPlanChange, type Step } from "./step.ts";
+import { functionOf, isOfPlanChange, type Step } from "./step-kinds.ts";
 import { settleStep } from "./step-store.ts";
 import { answerFirst } from "./store.ts";
 import { isNotYet, type NoteOdd, resultIn, whenAgain } from "./vendor-results.ts";

@@ -2,7 +2,7 @@ import type { OpenContext } from "../../context.ts";
 import type { YourJob } from "../../database/client/client.ts";
 import { databaseClock } from "../../database/clock.ts";
 import { messageOf } from "../../errors.ts";
-import { functionOf } from "../../resources/step.ts";
+import { functionOf } from "../../resources/step-kinds.ts";
 import { within } from "../../within.ts";
 import { type Trouble, troubleOfFunctions } from "../store.ts";
 import { counted, countedToMost, duration, moment, momentAway } from "../wording.ts";

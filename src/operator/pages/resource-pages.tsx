@@ -2,7 +2,7 @@ import type { VNode } from "preact";
 import type { OpenContext } from "../../context.ts";
 import { KitError, messageOf } from "../../errors.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
-import { VENDOR_CALL_KINDS } from "../../resources/step.ts";
+import { VENDOR_CALL_KINDS } from "../../resources/step-kinds.ts";
 import { within } from "../../within.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";

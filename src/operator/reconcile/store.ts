@@ -9,7 +9,7 @@ import {
   type Typed,
 } from "../../database/statement.ts";
 import { type ResourceState, whereCan } from "../../resources/states.ts";
-import { whereNotHeld } from "../../resources/step.ts";
+import { whereNotHeld } from "../../resources/step-kinds.ts";
 
 // What the comparison of the ledgers reads of ours, page by page, and what takes an orphan down.
 
