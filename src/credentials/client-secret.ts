@@ -6,8 +6,6 @@ import type { Log } from "../logging/log.ts";
 import type { Failure, TokenAnswer } from "../platform/oauth.ts";
 import type { Scrubber, Secret } from "../secret.ts";
 import { clientSecretSealContext, keyIdOf, type Vault } from "../vault/vault.ts";
-import { AROUND_CALL, type ClaimedCredential } from "./queue.ts";
-import type { Tries } from "./states.ts";
 import {
   acceptSecret,
   addSecret,
@@ -17,7 +15,9 @@ import {
   rejectSecret,
   type StoredSecret,
   takeSecretProbe,
-} from "./store.ts";
+} from "./client-secret-store.ts";
+import { AROUND_CALL, type ClaimedCredential } from "./queue.ts";
+import type { Tries } from "./states.ts";
 
 /**
  * The platform's client secret of this add-on. Its rejection says nothing about a token, so no token call is sent until

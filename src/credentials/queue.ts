@@ -13,7 +13,6 @@ import {
   type ValuesOf,
 } from "../database/statement.ts";
 import { PAUSED, whereGone } from "../ledgers/store.ts";
-import { keyIdInSql } from "../vault/vault.ts";
 import { firstOf, isFree, type NextDue, nextDue, take } from "../work/lease.ts";
 import {
   GRANT_SECONDS,
@@ -281,26 +280,3 @@ export async function settle(
   if (!isSettled) await releaseCredential(db, { uuid, lease }, isUnknown);
   return isSettled;
 }
-
-// Reopens rows whose key is in the ring again. The values in the row show its former state. At most 1000 rows at a time,
-// far from the statement's time limit: a process without a key may have quarantined many thousands.
-const reopen = statement<{ keyIds: readonly string[] }, { uuid: string; owner: Owner }>(
-  "reopen_quarantined",
-).sql(
-  `WITH reopened AS (
-     UPDATE credentials SET reason = NULL,
-       due_at = CASE WHEN sealed_grant_code IS NOT NULL OR sealed_refresh_token IS NOT NULL THEN now() END,
-       state = CASE WHEN owner = 'person' THEN 'signed_in' WHEN sealed_grant_code IS NULL THEN 'active' ELSE 'grant_pending' END
-     WHERE state = 'quarantined' AND uuid = ANY(ARRAY(
-       SELECT uuid FROM credentials WHERE state = 'quarantined' AND reason = 'key_missing' AND NOT EXISTS (
-         SELECT 1 FROM unnest(ARRAY[sealed_grant_code, sealed_access_token, sealed_refresh_token]) AS sealed
-         WHERE sealed IS NOT NULL AND ${keyIdInSql("sealed")} <> ALL (:keyIds::text[]))
-       LIMIT 1000))
-     RETURNING uuid, owner
-   ), noted AS (
-     INSERT INTO events (uuid, type) SELECT uuid, 'reopened' FROM reopened WHERE owner = 'resource'
-   )
-   SELECT uuid, owner FROM reopened`,
-);
-
-export const reopenSome = (db: Queryable, keyIds: readonly string[]) => db.query(reopen, { keyIds });

@@ -2,8 +2,9 @@ import type { Queryable } from "../database/statement.ts";
 import type { Log } from "../logging/log.ts";
 import type { Secret } from "../secret.ts";
 import { CannotDecrypt, credentialSealContext, type Vault } from "../vault/vault.ts";
-import { type Judged, reopenSome, settle } from "./queue.ts";
+import { type Judged, settle } from "./queue.ts";
 import type { Owner, State } from "./states.ts";
+import { reopenSome } from "./store.ts";
 
 type Needs = { db: Queryable; vault: Vault; log: Log };
 

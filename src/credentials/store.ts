@@ -1,12 +1,11 @@
-import type { ClientSecret, Credential } from "../database/client/client.ts";
-import { type Database, READS_WHOLE } from "../database/database.ts";
+import type { Credential } from "../database/client/client.ts";
 import { areAmong, groupCommit } from "../database/group-commit.ts";
-import { retryWhileUnreachable } from "../database/retry.ts";
-import { anyRow, columnsOf, oneRow, type Queryable, type RowOf, statement } from "../database/statement.ts";
+import { columnsOf, type Queryable, type RowOf, statement } from "../database/statement.ts";
 import { PAUSED, whereGone } from "../ledgers/store.ts";
+import { keyIdInSql } from "../vault/vault.ts";
 import type { Lease, Owner, State } from "./states.ts";
 
-// Token pairs and client secrets.
+// Stores and reads token pairs.
 
 export interface SealedTokens extends Lease, Pick<Credential, "generation" | "secretVersion"> {
   /** The tokens came from a grant. Tokens of a refresh keep the row's refresh token if they bring none. */
@@ -128,149 +127,25 @@ export const readTokens = groupCommit<Queryable, string, TokenRow | undefined>({
   },
 });
 
-type Version = Pick<ClientSecret, "version">;
-
-const CURRENT = columnsOf<ClientSecret>()("s", "version", "sealedSecret");
-const readSecret = statement<object, RowOf<typeof CURRENT> & { isRejected: boolean; isPresumed: boolean }>(
-  "read_client_secret",
+// Reopens rows whose key is in the ring again. The values in the row show its former state. At most 1000 rows at a time,
+// far from the statement's time limit: a process without a key may have quarantined many thousands.
+const reopen = statement<{ keyIds: readonly string[] }, { uuid: string; owner: Owner }>(
+  "reopen_quarantined",
 ).sql(
-  `SELECT ${CURRENT}, s.rejected_at IS NOT NULL AS "isRejected",
-     s.rejected_at IS NOT NULL AND s.is_presumed AS "isPresumed"
-   FROM client_secrets s ORDER BY s.version DESC LIMIT 1`,
-);
-// The row lock gives the probe to one process.
-const takeProbe = statement<Version, Version>("take_secret_probe").sql(
-  `UPDATE client_secrets SET probe_at = now() + interval '60 seconds'
-   WHERE version = :version AND rejected_at IS NOT NULL AND probe_at <= now() RETURNING version`,
-);
-const reject = statement<
-  Pick<ClientSecret, "version" | "isPresumed">,
-  { isNews: boolean; isCurrent: boolean | null }
->("reject_client_secret").sql(
-  `WITH turned AS (
-     UPDATE client_secrets SET rejected_at = now(), is_presumed = :isPresumed,
-       probe_at = now() + CASE WHEN :isPresumed THEN interval '0' ELSE interval '60 seconds' END
-     -- A presumed rejection may become a certain one, but not the reverse.
-     WHERE version = :version AND (rejected_at IS NULL OR (is_presumed AND NOT :isPresumed::bool)) RETURNING version
+  `WITH reopened AS (
+     UPDATE credentials SET reason = NULL,
+       due_at = CASE WHEN sealed_grant_code IS NOT NULL OR sealed_refresh_token IS NOT NULL THEN now() END,
+       state = CASE WHEN owner = 'person' THEN 'signed_in' WHEN sealed_grant_code IS NULL THEN 'active' ELSE 'grant_pending' END
+     WHERE state = 'quarantined' AND uuid = ANY(ARRAY(
+       SELECT uuid FROM credentials WHERE state = 'quarantined' AND reason = 'key_missing' AND NOT EXISTS (
+         SELECT 1 FROM unnest(ARRAY[sealed_grant_code, sealed_access_token, sealed_refresh_token]) AS sealed
+         WHERE sealed IS NOT NULL AND ${keyIdInSql("sealed")} <> ALL (:keyIds::text[]))
+       LIMIT 1000))
+     RETURNING uuid, owner
+   ), noted AS (
+     INSERT INTO events (uuid, type) SELECT uuid, 'reopened' FROM reopened WHERE owner = 'resource'
    )
-   SELECT EXISTS (SELECT 1 FROM turned) AS "isNews", max(version) = :version AS "isCurrent" FROM client_secrets`,
-);
-const accept = statement<Version, Version>("accept_client_secret").sql(
-  `UPDATE client_secrets SET rejected_at = NULL, is_presumed = false, probe_at = NULL
-   WHERE version = :version AND rejected_at IS NOT NULL RETURNING version`,
+   SELECT uuid, owner FROM reopened`,
 );
 
-export const readClientSecret = (db: Queryable) => oneRow(db, readSecret);
-
-export const takeSecretProbe = (db: Queryable, version: number) => anyRow(db, takeProbe, { version });
-
-/** Stores a rejection. `isNews`: this call stored it first. `isCurrent`: no newer version is stored. */
-export const rejectSecret = async (db: Queryable, version: number, isPresumed: boolean) =>
-  (await oneRow(db, reject, { version, isPresumed }))!;
-
-/** Clears a rejection. Returns `true` if the secret was rejected until now. */
-export const acceptSecret = (db: Queryable, version: number) => anyRow(db, accept, { version });
-
-const SECRET = columnsOf<ClientSecret>()("s", "version", "sealedSecret", "hash");
-const readAll = statement<object, RowOf<typeof SECRET>>("read_client_secrets").sql(
-  `SELECT ${SECRET} FROM client_secrets s ORDER BY s.version`,
-);
-// If two processes import the same new secret at once, the second waits for the lock and finds the secret stored.
-const lock = statement("lock_client_secrets").sql(`LOCK TABLE client_secrets IN SHARE ROW EXCLUSIVE MODE`);
-// The version is drawn before the row is written, because the secret is sealed for its version.
-const nextVersion = statement<object, Version>("next_secret_version").sql(
-  `SELECT nextval(pg_get_serial_sequence('client_secrets', 'version'))::int AS version`,
-);
-const insert = statement<Pick<ClientSecret, "version" | "sealedSecret" | "hash">>("insert_client_secret").sql(
-  `INSERT INTO client_secrets (version, sealed_secret, hash) VALUES (:version, :sealedSecret, :hash)`,
-);
-// Grants that the older secret could not exchange may have seconds left. A grant without an attempt is left out: it may
-// wait for the answer to its provision.
-const wakeGrants = statement("wake_refused_grants").sql(
-  `UPDATE credentials SET due_at = now() WHERE uuid = ANY(ARRAY(
-     SELECT uuid FROM credentials WHERE state = 'grant_pending' AND attempts > 0 AND due_at > now() FOR UPDATE SKIP LOCKED))`,
-);
-
-export type StoredSecret = RowOf<typeof SECRET>;
-type SealedSecret = Pick<ClientSecret, "sealedSecret" | "hash">;
-
-/** Stores a new version and makes waiting grants due. Returns `null` if `isUnwanted` rejects the stored versions. */
-export function addSecret(
-  db: Database,
-  seal: (version: number) => SealedSecret,
-  isUnwanted: (stored: readonly StoredSecret[]) => boolean,
-): Promise<number | null> {
-  return db.transaction(async (tx) => {
-    await tx.query(lock);
-    if (isUnwanted(await tx.query(readAll))) return null;
-    const { version } = (await oneRow(tx, nextVersion))!;
-    const { sealedSecret, hash } = seal(version);
-    await tx.query(insert, { version, sealedSecret, hash });
-    await tx.query(wakeGrants);
-    return version;
-  });
-}
-
-// A new client secret makes the tokens due that an older one issued, because the reset ended their access tokens. 5000 rows
-// at a time, so that a million rows neither hold locks for long nor exceed a time limit.
-
-const IS_OLDER = `state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL
-  AND (secret_version IS NULL OR secret_version < :version)` as const;
-const IS_LEFT = `${IS_OLDER} AND due_at > now() AND (:isFirst OR attempts = 0)` as const;
-
-/** One pass over the tokens of older secrets. */
-type Spread = { version: number; isFirst: boolean };
-
-const readUnspread = statement<object, Spread & { beganAt: string }>("read_unspread_secret").sql(
-  `SELECT version, spread_at IS NULL AS "isFirst", now()::text AS "beganAt" FROM client_secrets
-   WHERE spread_at IS NULL
-     -- The second pass finds tokens that were locked during the first pass, or were stored by a statement that began before
-     -- the secret was stored. It leaves out tokens whose refresh has failed since.
-     OR (spread_at < created_at + interval '10 seconds' AND created_at < now() - interval '10 seconds')
-   ORDER BY version DESC LIMIT 1`,
-);
-// Clears the refusals of due tokens: they were refused with the older secret.
-const forgetRefusals = statement<Version, Pick<Credential, "uuid">>("forget_refusals").sql(
-  `UPDATE credentials SET attempts = 0, rejected_at = NULL WHERE uuid = ANY(ARRAY(
-     SELECT uuid FROM credentials WHERE ${IS_OLDER} AND state = 'active' AND rejected_at IS NOT NULL AND due_at <= now()
-     LIMIT 5000 FOR UPDATE SKIP LOCKED)) RETURNING uuid`,
-);
-const makeDue = statement<Spread, Pick<Credential, "uuid">>("make_older_tokens_due").sql(
-  `UPDATE credentials SET due_at = now(), attempts = 0,
-     -- A token that was refused for good gets one more attempt. Its \`rejected_at\` stays, so another refusal is not reported.
-     rejected_at = CASE WHEN state = 'needs_reauth' THEN rejected_at END
-   WHERE uuid = ANY(ARRAY(
-     SELECT uuid FROM credentials WHERE ${IS_LEFT} ORDER BY due_at LIMIT 5000 FOR UPDATE SKIP LOCKED)) RETURNING uuid`,
-);
-const markSpread = statement<Spread & { beganAt: string }>("mark_secret_spread").sql(
-  `UPDATE client_secrets SET spread_at = :beganAt::timestamptz
-   WHERE version <= :version AND (:isFirst::bool OR NOT EXISTS (SELECT FROM credentials WHERE ${IS_LEFT}))`,
-);
-
-/** Makes the tokens of older secrets due unless that is done. Returns how many. `signal` ends it between two batches. */
-export async function makeOlderTokensDue(db: Queryable, signal?: AbortSignal): Promise<number> {
-  const unspread = await oneRow(db, readUnspread);
-  if (!unspread) return 0;
-  const { version, isFirst } = unspread;
-  let due = 0;
-  for (let rows = isFirst ? -1 : 0; rows !== 0;) {
-    if (signal?.aborted) return due;
-    rows = (await db.query(forgetRefusals, { version })).length;
-  }
-  for (let rows = -1; rows !== 0; due += rows) {
-    if (signal?.aborted) return due;
-    rows = (await db.query(makeDue, { version, isFirst })).length;
-  }
-  await db.query(markSpread, unspread);
-  return due;
-}
-
-// Reads all rows. An index would have to be updated at every refresh.
-const countOlder = statement<Version, { stale: number; waiting: number }>("count_stale_tokens").sql(
-  `SELECT count(*)::int AS stale, count(*) FILTER (WHERE state = 'active' AND due_at IS NOT NULL AND rejected_at IS NULL)::int AS waiting
-   FROM credentials WHERE ${IS_OLDER}`,
-);
-
-/** `stale`: the pairs that an older secret issued. `waiting`: those of them that wait for a refresh without a refusal. */
-export const countStale = (db: Database, version: number) =>
-  retryWhileUnreachable(async () => (await db.readWhole(countOlder, { version }))[0]!, READS_WHOLE);
+export const reopenSome = (db: Queryable, keyIds: readonly string[]) => db.query(reopen, { keyIds });

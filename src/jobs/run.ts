@@ -2,7 +2,7 @@ import { createTask } from "node-cron";
 import { endsByItself } from "../database/retry.ts";
 import type { Log } from "../logging/log.ts";
 
-/** The background jobs, as the heartbeats, the metrics and the log name them. */
+/** The background jobs, as the heartbeats, the metrics and the log name them. What each runs is in timetable.ts. */
 export const JOB_NAMES = [
   "exchange-grants",
   "recover-grants",

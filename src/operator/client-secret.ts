@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { countStale } from "../credentials/store.ts";
+import { countStale } from "../credentials/client-secret-store.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import { KitError, messageOf } from "../errors.ts";
 import { withHttp } from "../platform/http.ts";

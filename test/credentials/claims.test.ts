@@ -1,4 +1,5 @@
 import pg from "pg";
+import { makeOlderTokensDue } from "../../src/credentials/client-secret-store.ts";
 import { refreshNow } from "../../src/credentials/pools.ts";
 import {
   type ClaimedCredential,
@@ -7,7 +8,6 @@ import {
   claimRefreshes,
   markSent,
 } from "../../src/credentials/queue.ts";
-import { makeOlderTokensDue } from "../../src/credentials/store.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { ALL } from "../support/forged.ts";

@@ -1,5 +1,6 @@
 import type { OpenContext } from "../../src/context.ts";
-import { claimGrants, reopenSome } from "../../src/credentials/queue.ts";
+import { claimGrants } from "../../src/credentials/queue.ts";
+import { reopenSome } from "../../src/credentials/store.ts";
 import type { Database } from "../../src/database/database.ts";
 import { positional, type Queryable, type Statement } from "../../src/database/statement.ts";
 import { findOldCredentials } from "../../src/extend/store.ts";
