@@ -26,11 +26,11 @@ export type Readiness = "ready" | "degraded" | "unavailable";
 
 interface Routes {
   partnerApi: Router;
-  /** Null, as the others, if the settings or your service enable none. */
+  /** `null`, like the two below, if the settings or your service enable none. */
   metrics: Router | null;
   site: Router | null;
   yours: RequestHandler[] | null;
-  /** Whether provisions can be answered; `degraded`: they can, but an operator should look. */
+  /** Whether provisions can be answered. `degraded`: they can, but an operator should run `kit doctor`. */
   readiness(): Promise<Readiness>;
 }
 
@@ -48,7 +48,7 @@ export function createApp(ctx: Context, { partnerApi, metrics, site, yours, read
   app.use((request, response, next) => {
     observe(request, response);
     logRequest(request, response);
-    // Our subdomains may belong to others, so the transport rule is not extended to them.
+    // Without includeSubDomains: the subdomains may belong to others.
     response.setHeader("Strict-Transport-Security", "max-age=31536000");
     response.setHeader("X-Content-Type-Options", "nosniff");
     response.setHeader("Request-Id", String(request.id));
@@ -57,7 +57,7 @@ export function createApp(ctx: Context, { partnerApi, metrics, site, yours, read
     askForBodyOnceRead(request, response);
     next();
   });
-  // First, because most requests go there and each route in front would cost them time.
+  // The first route, because it gets most requests, and each route before it would cost them time.
   app.use(config.resourcesPath, partnerApi);
   app.use((request, _response, next) => {
     refuseCompressed(request);
@@ -90,7 +90,7 @@ function answerError(log: Log): ErrorRequestHandler {
     const { status, id, message } = publicFace(error, request);
     const about = { requestId: request.id, [EACH]: isAuthenticated(response) };
     if (status >= 500) log.error({ ...about, error }, "A request failed");
-    // Without the message, which quotes the body.
+    // The message is left out, because it quotes the body.
     else if (isUnreadableBody(error, request))
       log.warn({ ...about, reason: (error as { type: string }).type }, "A body could not be read");
     if (response.headersSent) return void response.destroy();
@@ -99,17 +99,18 @@ function answerError(log: Log): ErrorRequestHandler {
   };
 }
 
-/** No cache may keep it: it is of one moment and for one caller. */
+/** Answers JSON that no cache may keep. */
 function answer(response: Response, status: number, body: object): void {
   response.status(status).set("Cache-Control", "no-store").json(body);
 }
 
+/** The status and the body of an error's answer. */
 function publicFace(error: unknown, request: Request): { status: number; id: string; message: string } {
   if (error instanceof Refusal) return { status: error.status, id: error.id, message: error.message };
   const face = (status: number, id: string, message: string) => ({ status, id, message });
   if (error instanceof KitError && ["database_unavailable", "not_ready"].includes(error.id))
     return face(503, "service_unavailable", "The service cannot answer for the moment. Try again.");
-  // The own messages of Express's parsers and router quote the request.
+  // The messages of Express's parsers and router quote the request, so they are not sent.
   if (isUnreadableBody(error, request)) {
     const { status } = error as { status: number };
     return status === 413

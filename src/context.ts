@@ -37,38 +37,39 @@ export interface Context {
   readonly metrics: Metrics;
   readonly db: Database;
   readonly vault: Vault;
-  /** What this process knows of other clocks, and what it says of itself to other processes. */
+  /** How far other clocks are ahead of this process's clock, and the row by which other processes see this one. */
   readonly clocks: Clocks;
   readonly presence: Presence;
 
   readonly platformCalls: PlatformCalls;
   readonly platformFor: PlatformFor;
-  /** What the status feed says, or why it cannot be read. */
+  /** The platform's current status, or the reason why its feed cannot be read. */
   readonly status: () => Promise<CurrentStatus | string>;
 
-  /** Who came in, went out or was refused. */
+  /** The record of sign-ins, sign-outs and refusals. */
   readonly entries: Entries;
-  /** The provisions that this process had to refuse. */
+  /** The provisions that this process answered with an error. */
   readonly lostSales: LostSales;
   readonly credentials: Credentials;
-  /** What calls the token endpoint for grants, and for token pairs, that are due. */
+  /** The pools of calls to the token endpoint: due grants are exchanged, due token pairs refreshed. */
   readonly exchanges: WorkerPool;
   readonly refreshes: WorkerPool;
+  /** Runs the steps of resources: `start` for a request, `runDue` for a job (work/runner.ts). */
   readonly work: ResourceWork;
 
   readonly jobs: Jobs;
-  /** The names of the vendor's own. */
+  /** The names of the vendor's own jobs. */
   readonly yourJobs: readonly string[];
-  /** An error was not caught: what is cut off as the process stops counts as failed, since it may be the cause. */
+  /** An error was not caught. Steps that the stop of the process aborts count as failed, because one may be the cause. */
   hasCrashed: boolean;
-  /** Has a job look for work that has fallen due: `ctx.wake.runVendorSteps()`. */
+  /** Makes a job run soon, by its name in jobs/timetable.ts: `ctx.wake.runVendorSteps()` for `run-vendor-steps`. */
   readonly wake: Wake;
 }
 
 export interface OpenContext extends Context {
-  /** What all processes count together: `store` adds what this one has counted since the last time. */
+  /** The metrics of all processes together: `store` adds what this process has counted since the last call. */
   readonly totals: { start(): void; store(): Promise<void>; stop(): Promise<void> };
-  /** Begins to watch the database: a service does, a command does not. */
+  /** Begins to watch the database. A service calls it, a command does not. */
   watch(): void;
   /**
    * Closes what was opened, in reverse order: no more work is claimed, and the results of calls that were sent are

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { redact, redactorOf, type Secret } from "./secret.ts";
 
-/** `id`: a stable machine word; `message`: a sentence for a person. No enumerable member may hold a secret. */
+/** `id`: a stable word for programs; `message`: a sentence for people. No enumerable member may contain a secret. */
 export class KitError extends Error {
   readonly id: string;
 
@@ -13,9 +13,8 @@ export class KitError extends Error {
 }
 
 /**
- * A definite refusal for the platform, thrown by a route or by the vendor's service. The platform shows `message` to
- * its customer; any status that is not 2xx makes a provision fail for good (assumed, section 1). A status that refuses
- * nothing, as one below 400, becomes 422.
+ * A definite refusal for the platform, thrown by a route or by the vendor's service. The platform shows `message` to its
+ * customer, and a provision fails for good (assumed, section 1). A status outside 400 to 599 becomes 422.
  */
 export class Refusal extends KitError {
   readonly status: number;
@@ -29,7 +28,7 @@ export class Refusal extends KitError {
   }
 }
 
-/** The process cannot start, and ends with exit code 78. */
+/** The process cannot start because of its settings or surroundings. It ends with exit code 78. */
 export class Misconfigured extends KitError {
   constructor(message: string, options?: ErrorOptions) {
     super("misconfigured", message, options);
@@ -42,16 +41,16 @@ export function errorIdOf(error: unknown): string {
 
 const MOST_CHARACTERS = 500;
 
-/** The beginning of a text from elsewhere, as PostgreSQL takes it: without a NUL, and without half of a character. */
+/** The beginning of a foreign text in a form that PostgreSQL stores: without NUL and without half a character. */
 export function storable(text: string): string {
   return text.replaceAll("\0", "").slice(0, MOST_CHARACTERS).toWellFormed();
 }
 
-/** What codes mean that do not say what to look for. */
+/** The meaning of error codes that do not name their cause. */
 const IN_WORDS: Readonly<Record<string, string>> = {
   EMFILE: "this process has no free file descriptors",
   ENFILE: "this machine has no free file descriptors",
-  // As glibc's resolver says it when it cannot open a file.
+  // The error of glibc's resolver when it cannot open a file.
   "getaddrinfo EBUSY": "the name cannot be resolved, as when no file descriptor is free",
   "connect EADDRNOTAVAIL": "this machine has no free port, or no address, to connect from",
 };
@@ -60,7 +59,7 @@ export function isExhausted(error: unknown): boolean {
   return ["EMFILE", "ENFILE"].includes((Object(error) as NodeJS.ErrnoException).code ?? "");
 }
 
-/** The error's own message, behind words where it has only a code. */
+/** The error's message, preceded by words if it has only a code. */
 export function inWords(error: Error): string {
   const { message, code = "", syscall } = error as NodeJS.ErrnoException;
   const words = IN_WORDS[code] ?? IN_WORDS[`${syscall} ${code}`];
@@ -69,7 +68,7 @@ export function inWords(error: Error): string {
 
 const PRISMAS_HEAD = /^\s*Invalid `prisma\..*` invocation:\s*/;
 
-/** The message of anything thrown, without the secrets that it may quote. Never throws itself. */
+/** The message of any thrown value, without the secrets that it may quote. Never throws. */
 export function messageOf(error: unknown): string {
   try {
     if (error === undefined || error === null) return `${error} was thrown, and no error.`;
@@ -87,12 +86,12 @@ export function messageOf(error: unknown): string {
 }
 
 const quotedBy = new WeakMap<object, readonly string[]>();
-/** Calls may share an error, as that of one connection: it quotes the secrets of the first ones, and no later ones. */
+/** The most secrets that are noted for one error. Calls may share an error, such as that of one connection. */
 const ENOUGH_SECRETS = 50;
 
 /**
- * Notes which secrets the text of a foreign error may quote, so that the log and `messageOf` show it without them.
- * Returns the error; of anything else that was thrown, a text without the secrets.
+ * Notes which secrets the text of a foreign error may quote, so that the log and `messageOf` remove them. Returns the error,
+ * or for a thrown value that is no error its text without the secrets.
  */
 export function mayQuote(thrown: unknown, secrets: readonly Secret[]): unknown {
   const values = secrets.map((each) => each.reveal());
@@ -104,6 +103,7 @@ export function mayQuote(thrown: unknown, secrets: readonly Secret[]): unknown {
   return thrown;
 }
 
+/** A function that removes from a text the secrets that the error, or one of its causes, may quote. */
 export function withoutQuoted(error: Error): (text: string) => string {
   const secrets = chainOf(error).flatMap((each) => quotedBy.get(each) ?? []);
   return redactorOf(secrets);
@@ -111,10 +111,11 @@ export function withoutQuoted(error: Error): (text: string) => string {
 
 const DEEPEST_CAUSE = 8;
 
+/** The error and its causes. */
 export function chainOf(error: unknown): Error[] {
   const chain: Error[] = [];
   try {
-    // Some libraries' errors have a function there. A getter may throw.
+    // Some libraries' errors have a function as their cause. A getter may throw.
     for (let each = error; each instanceof Error && chain.length < DEEPEST_CAUSE;) {
       chain.push(each);
       each = typeof each.cause === "function" ? (each.cause.call(each) as unknown) : each.cause;

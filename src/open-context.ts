@@ -35,7 +35,7 @@ import { closeAll, sharedFor } from "./within.ts";
 import { createYourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
 
-/** Being filled: a part may use another one as soon as it works, however late that one is made. */
+/** The context while it is filled. A part may use another one that is made later, but not before both are made. */
 type Growing = { -readonly [Part in keyof Context]: Context[Part] };
 
 /**
@@ -141,7 +141,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   });
 }
 
-/** The platform refreshes its feed as often (platform document, "Limits"). */
+/** The platform refreshes its feed at this interval (platform document, "Limits"). */
 const STATUS_FEED_EVERY_MS = 30_000;
-/** Connections to the platform's API at most; further calls wait for one. */
+/** The most connections to the platform's API. Further calls wait for a free one. */
 const SOCKETS_FOR_API = 64;

@@ -1,37 +1,37 @@
-/** How long the service waits, and lets others wait. Tests pass shorter times; everybody else gets {@link PACE}. */
+/** How long the service waits, and how long it makes others wait. Tests pass shorter times; the service uses {@link PACE}. */
 export interface Pace {
-  /** From the answer to a provision until its grant is exchanged: the platform must have seen the answer first. */
+  /** From the answer to a provision until its grant is exchanged. The platform accepts the code after it has the answer. */
   readonly exchangeAfterMs: number;
-  /** How long the vendor's function may take before the answer is "later": the platform wants one within 3 s. */
+  /** How long the vendor's function may take before the answer is "later". The platform wants an answer within 3 s. */
   readonly vendorMs: number;
-  /** How long one request may wait for the database in all, so that it is answered before the platform gives up. */
+  /** How long one request may wait for the database in all. The platform gives up later. */
   readonly requestMs: number;
-  /** A factor of all pauses between tries (credentials/verdict.ts, and `againInSeconds` of the vendor's). */
+  /** A factor of all pauses between attempts (credentials/verdict.ts, and the vendor's `againInSeconds`). */
   readonly pauses: number;
-  /** A factor of the waits within one call to the platform: before it is repeated, and until its limit allows it. */
+  /** A factor of the waits within one call to the platform: before a retry, and until the rate limit allows the call. */
   readonly callPauses: number;
   /**
-   * How long callers of a server that closes may still send requests on open connections, and are told to close them;
-   * an answer that was sent has as long to arrive.
+   * How long callers may still send requests on open connections while the server closes. Each answer asks them to close the
+   * connection. The last answer has as long to arrive.
    */
   readonly lastOrdersMs: number;
-  /** How long the refusal of a wrong password is held back at most, after several from the same source. */
+  /** The longest delay of the refusal of a wrong password, after several from the same source. */
   readonly refusalMs: number;
-  /** How often the log takes a warning or an error of one kind; 0: each is written. */
+  /** How often the log writes a warning or an error of one kind; 0: each is written. */
   readonly logAgainMs: number;
-  /** How long the metrics and the overview show what they have read: the database is asked no more often. */
+  /** How long the metrics and the overview show what they have read from the database before they read again. */
   readonly freshMs: number;
-  /** How long `kit secret set` waits for a success that refutes that its secret is wrong: one call a minute is made. */
+  /** How long `kit secret set` waits for an accepted call while the secret is presumed wrong. One call a minute is made. */
   readonly presumedMs: number;
-  /** Pause before what a process had to refuse is stored, and between two tries. */
+  /** The pause before a lost sale is stored, and between two attempts to store it. */
   readonly lostAgainMs: number;
-  /** Differences between the ledgers that are noticed within so long are one alarm. */
+  /** Differences between the ledgers that are noticed within this time raise one alarm together. */
   readonly gatherMs: number;
   /** How long `kit reconcile` waits for the next item of your service's list. */
   readonly listMs: number;
   /** How long `kit doctor` waits for one of your service's checks. */
   readonly checkMs: number;
-  /** How often a process writes that it runs; after six times as long without, it is missing. */
+  /** How often a process writes that it runs. It counts as missing after six times as long without a write. */
   readonly beatMs: number;
 }
 
@@ -53,7 +53,7 @@ export const PACE: Pace = {
   beatMs: 10_000,
 };
 
-/** Seconds after the n-th try, the last value repeating; jitter adds or subtracts the share `spread`. */
+/** The seconds after the n-th attempt; the last value repeats. A random part of at most `spread` is added or subtracted. */
 export interface Backoff {
   seconds: readonly number[];
   spread: number;

@@ -2,12 +2,12 @@ import { unescape } from "node:querystring";
 import { inspect } from "node:util";
 import { base64Of, formsOf, hexOf, patternOf, withoutBytes } from "./secret-forms.ts";
 
-/** What is shown in place of a secret. */
+/** The text that is shown in place of a secret. */
 export const HIDDEN = "[secret]";
 
 /**
- * A value that must not be seen: logging, JSON, string templates and inspection all show `[secret]`, and
- * `structuredClone` finds nothing to copy.
+ * A value that must not be seen. Logging, JSON, string templates and inspection show `[secret]`; `structuredClone` copies
+ * no value.
  */
 export class Secret {
   readonly #value: string;
@@ -49,12 +49,12 @@ export function redactorOf(secrets: readonly string[]): (text: string) => string
 export type Scrubber = ReturnType<typeof createScrubber>;
 
 /**
- * The password in an address, `scheme://user:password@host`. A slash, a quote or an escape ends the search: a password
- * that is written correctly contains none, and the port of an address without a password is not taken for one.
+ * The password in an address, `scheme://user:password@host`. A slash, a quote or an escape ends the search, because a valid
+ * password contains none. The port of an address without a password is not taken for one.
  */
 const PASSWORD_IN_ADDRESS = /(:\/\/[^\s/?#@:"\\]*:)[^\s/?#"\\]+(?=@)/g;
 
-/** Redacts whatever begins with the platform's token prefix, every value given to `hide`, and passwords in addresses. */
+/** Redacts words that begin with the platform's token prefix, every value given to `hide`, and passwords in addresses. */
 export function createScrubber(tokenPrefix: string) {
   const forms = new Set<string>();
   const prefixes = tokenPrefix === "" ? [] : [tokenPrefix, ...base64Of(tokenPrefix), hexOf(tokenPrefix)];
@@ -64,9 +64,9 @@ export function createScrubber(tokenPrefix: string) {
   let suspicious = suspicionOf(prefixes);
   return {
     scrub(line: string): string {
-      // Most lines contain none. A pattern that heeds case is twice as fast, and one pass is faster than two.
+      // Most lines contain no secret. A case-sensitive pattern is twice as fast, and one pass is faster than two.
       const clean = suspicious?.test(line.toLowerCase()) ? withoutSecrets(line) : line;
-      // Few lines contain an @, and looking for it is faster than looking for `://` or for the pattern.
+      // Few lines contain an @, and a search for it is faster than one for `://` or for the pattern.
       const mayHoldAddress = clean.includes("@") && clean.includes("://");
       return withoutBytes(mayHoldAddress ? clean.replace(PASSWORD_IN_ADDRESS, `$1${HIDDEN}`) : clean);
     },
@@ -84,7 +84,7 @@ export function createScrubber(tokenPrefix: string) {
   }
 }
 
-/** Finds any of these forms in a line of small letters. */
+/** Finds any of these forms in a line in lower case. */
 function suspicionOf(forms: readonly string[]): RegExp | null {
   const pattern = patternOf(new Set(forms.map((form) => form.toLowerCase())), "");
   // Which of the two small letters a capital sigma becomes depends on what follows.
@@ -98,7 +98,7 @@ export function createOwnScrubber(config: { readonly platformTokenPrefix?: strin
   return scrubber;
 }
 
-/** All secrets in a value. A setting may be a list of secrets, and one of the vendor's an object that holds some. */
+/** All secrets in a value. A setting may be a list of secrets; a vendor's setting may be an object with secrets. */
 function secretsIn(value: unknown): Secret[] {
   if (value instanceof Secret) return [value, ...passwordIn(value.reveal())];
   const isOpen = Array.isArray(value) || (value && Object.getPrototypeOf(value) === Object.prototype);
@@ -106,8 +106,8 @@ function secretsIn(value: unknown): Secret[] {
 }
 
 /**
- * The password in an address, as written there and decoded: an error may quote it by itself. Empty if it is short, such
- * as `postgres`: that may be a common word in the log.
+ * The password in an address, as written and decoded, because an error may quote it alone. None if the password is short,
+ * such as `postgres`: it may be a common word in the log.
  */
 function passwordIn(text: string): Secret[] {
   const { username, password } = URL.canParse(text) ? new URL(text) : { username: "", password: "" };

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 
-/** Resolves with `work`, or rejects with `late()` after `ms` milliseconds; a later result is dropped. */
+/** Resolves with `work`, or rejects with `late()` after `ms` milliseconds. The work continues; its result is dropped. */
 export function within<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(late()), ms);
@@ -12,15 +12,19 @@ interface Limits {
   ms: number;
   late: () => Error;
   cuts: readonly AbortSignal[];
-  /** Extended each `everyMs`; false: it is not ours any more. While the database is unreachable nobody can take it. */
+  /**
+   * `hold` extends the lease, each `everyMs`, and resolves to `false` if another process has taken it. A `hold` that rejects
+   * is ignored: while the database is unreachable, no process can take the lease.
+   */
   lease?: { hold: () => Promise<boolean>; everyMs: number };
 }
 
 export class LeaseLost extends Error {}
 
 /**
- * Runs `work` with a signal that is aborted after `ms` milliseconds, with `late()`, when one of `cuts` is, with its
- * reason, or with {@link LeaseLost}. Then this rejects with that, also if the work does not end.
+ * Runs `work` with a signal. The signal is aborted after `ms` milliseconds with `late()`, when one of `cuts` is aborted with
+ * its reason, or when the lease is lost with {@link LeaseLost}. The promise then rejects with the same error, even if the
+ * work does not end.
  */
 export async function untilCut<T>(
   { ms, late, cuts, lease }: Limits,
@@ -35,12 +39,12 @@ export async function untilCut<T>(
   };
   let isOver = false;
   const check = (isOurs: boolean) =>
-    isOurs || isOver || cut(new LeaseLost("It is no longer ours, or no longer wanted."));
-  // Any number of calls listen to the same signal beside each other, each until it has ended; so may the vendor's.
+    isOurs || isOver || cut(new LeaseLost("Another process has taken the work, or it was cancelled."));
+  // Many calls listen to the same signal at once, which is no leak. The vendor's code may listen to its signal, too.
   setMaxListeners(0, ending.signal, ...cuts);
   const listening = cuts.map((signal) => ({ signal, end: () => cut(signal.reason) }));
   for (const { signal, end } of listening) signal.addEventListener("abort", end);
-  // Before `work` begins: nothing that ends it is missed.
+  // A signal that was aborted before does not emit the event.
   for (const { signal, end } of listening) if (signal.aborted) end();
   const limit = setTimeout(() => cut(late()), ms);
   const beat = lease && setInterval(() => void lease.hold().then(check, () => undefined), lease.everyMs);
@@ -54,7 +58,7 @@ export async function untilCut<T>(
   }
 }
 
-/** The result of `work`, or null after `ms` milliseconds; the work goes on. */
+/** The result of `work`, or `null` after `ms` milliseconds. The work continues. */
 export function orNullAfter<T>(ms: number, work: Promise<T>): Promise<T | null> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(null), ms);
@@ -62,7 +66,7 @@ export function orNullAfter<T>(ms: number, work: Promise<T>): Promise<T | null> 
   });
 }
 
-/** `work`, done at most once in `ms` milliseconds for all who ask meanwhile. A failure is not kept. */
+/** Calls `work` at most once in `ms` milliseconds; all callers in that time get its result. A failure is not kept. */
 export function sharedFor<T>(ms: number, work: () => Promise<T>): () => Promise<T> {
   let last: { result: Promise<T>; atMs: number } | null = null;
   return () => {
@@ -70,7 +74,7 @@ export function sharedFor<T>(ms: number, work: () => Promise<T>): () => Promise<
     const result = work();
     last = { result, atMs: performance.now() };
     result.catch(() => {
-      // Not a later one, if this took longer.
+      // A later call may have replaced a result that took longer than `ms`.
       if (last?.result === result) last = null;
     });
     return result;
@@ -80,8 +84,8 @@ export function sharedFor<T>(ms: number, work: () => Promise<T>): () => Promise<
 type Closer = () => unknown;
 
 /**
- * Calls `closers` one after the other (those in a list among them at the same time), even if some of them fail. Throws
- * the first failure after all have ended; `onLater` is called with the others.
+ * Calls `closers` one after the other, and those of an inner list at the same time, even if some fail. Throws the first
+ * failure after all have ended; `onLater` is called with the other failures.
  */
 export async function closeAll(
   closers: readonly (Closer | readonly Closer[])[],

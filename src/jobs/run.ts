@@ -26,8 +26,8 @@ type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Tail}`
   : Name;
 
 /**
- * Has a job look for work soon, once for all that falls due meanwhile: a function for each job, as `runVendorSteps` for
- * `run-vendor-steps`. In `inMs` ms, 50 unless given.
+ * A function for each job that makes it run soon: `runVendorSteps` for `run-vendor-steps`. The job runs in `inMs` ms, 50
+ * unless given, once for all calls until then.
  */
 export type Wake = Readonly<Record<CamelCase<JobName>, (inMs?: number) => void>>;
 
@@ -39,27 +39,27 @@ export function wakeBy(wake: (job: JobName, inMs: number) => void): Wake {
   return Object.fromEntries(functions) as Wake;
 }
 
-/** One look after this delay serves all that ends meanwhile. */
+/** One run after this delay serves all work that falls due until then. */
 const SOON_MS = 50;
 
-/** It finds its work by state, so a superfluous run does no harm. */
+/** A background job. It finds its work by the state of rows, so a superfluous run does no harm. */
 export interface Job {
   name: string;
-  /** It may use much CPU time: a process without ticks, which is there to answer requests, never runs it. */
+  /** The job may use much CPU time, so a process without ticks, which only answers requests, never runs it. */
   mayCompute?: boolean;
-  /** Starts or does what is due, until nothing is or `signal` is aborted. May return how many rows it took. */
+  /** Starts or does the due work until none is left or `signal` is aborted. May return how many rows it took. */
   run(signal: AbortSignal): Promise<unknown>;
-  /** Resolves when nothing that a run started is under way. */
+  /** Resolves when all work that runs have started has ended. */
   settled?(): Promise<void>;
-  /** Seconds until work falls due again; null: unknown, the next tick looks. */
+  /** Seconds until work falls due again; `null` if unknown: the next tick runs the job. */
   nextInSeconds?(): Promise<number | null>;
 }
 
 export interface Jobs {
   names: readonly string[];
-  /** Runs every job now and at each tick of `cron`; with null, only when it is woken. Before this call, nothing runs. */
+  /** Runs every job now and at each tick of `cron`; with `null`, only when it is woken. Before this call, no job runs. */
   start(cron: string | null): void;
-  /** Runs a job, if this process runs it, in `inMs` ms, or when its present run ends, if that is later. */
+  /** Runs a job in `inMs` ms, or when its present run ends if that is later. A job of other processes is ignored. */
   wake(name: string, inMs?: number): void;
   /** Ends the ticks and all claiming; resolves when everything that runs has ended. */
   stop(): Promise<void>;
@@ -67,7 +67,7 @@ export interface Jobs {
 
 /** A run stops claiming after this, and the next one continues: a working job's heartbeat is never much older. */
 const LONGEST_RUN_MS = 20_000;
-/** A run that has not ended after this hangs: the next tick starts another one beside it. Leases keep the two apart. */
+/** A run that has not ended after this counts as hung. The next tick starts another one; leases keep the two apart. */
 const HANGS_AFTER_MS = 60_000;
 /** Work due sooner than this is not left to the next tick: a grant's longest pause is a minute. */
 const SOON_SECONDS = 70;
@@ -77,11 +77,11 @@ type Needs = { jobs: readonly Job[]; beat(name: string): Promise<void>; log: Log
 
 export function createJobs({ jobs, beat, log }: Needs): Jobs {
   let isStopping = false;
-  /** Of recent runs, even ended ones: work that a run started still listens to its signal. */
+  /** The signals of recent runs, including ended ones: work that a run started still listens to its signal. */
   const claiming = new Set<AbortController>();
   const running = new Map<string, { since: number; run: Promise<void> }>();
   const timers = new Map<string, { timer: NodeJS.Timeout; at: number }>();
-  /** Those that this process runs. */
+  /** The jobs that this process runs. */
   let awake: readonly Job[] = [];
   let endTicks = () => {};
 
@@ -89,7 +89,10 @@ export function createJobs({ jobs, beat, log }: Needs): Jobs {
     const present = running.get(job.name);
     if (isStopping || (present && performance.now() - present.since < HANGS_AFTER_MS)) return;
     if (present)
-      log.error({ alarm: "job_hangs", job: job.name }, "A job hangs; starting it again beside the old run");
+      log.error(
+        { alarm: "job_hangs", job: job.name },
+        "A job hangs; a second run is started beside the first",
+      );
     const entry = { since: performance.now(), run: runOnce(job) };
     running.set(job.name, entry);
     void entry.run.finally(() => {
@@ -115,13 +118,12 @@ export function createJobs({ jobs, beat, log }: Needs): Jobs {
     try {
       const taken = await job.run(signalOfRun());
       await beat(job.name);
-      // What fell due during this run may be older than `nextInSeconds` looks back: after a run that took rows, look
-      // again.
+      // Work that fell due during the run may be too old for `nextInSeconds`, so a run that took rows is followed by another.
       const seconds = typeof taken === "number" && taken > 0 ? 0 : await job.nextInSeconds?.();
       if (seconds != null && seconds < SOON_SECONDS) wake(job, Math.max(seconds * 1000, LEAST_PAUSE_MS));
     } catch (error) {
       const level = endsByItself(error) ? "warn" : "error";
-      log[level]({ job: job.name, error }, "A job failed; the next tick tries again");
+      log[level]({ job: job.name, error }, "A job failed; the next tick retries");
     }
   }
 
@@ -165,7 +167,7 @@ export function createJobs({ jobs, beat, log }: Needs): Jobs {
   };
 }
 
-/** After more seconds than this the process stood still, or its clock was set: a superfluous tick does no harm. */
+/** If more seconds than this have passed, the process stood still or its clock was set. The jobs then run at once. */
 const LONGEST_LOOK_SECONDS = 5;
 
 /**

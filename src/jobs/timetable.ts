@@ -12,7 +12,7 @@ import { lookAgain } from "../resources/looks.ts";
 import type { LaneName } from "../resources/step-kinds.ts";
 import type { Job, JobName } from "./run.ts";
 
-/** Each looks for its work by state at every tick of `SWEEP_CRON`, so whatever a crash left behind is found. */
+/** The background jobs. Each finds its work by the state of rows at every tick of `SWEEP_CRON`, also after a crash. */
 export function timetable(ctx: Context): Job[] {
   const { exchanges, refreshes, credentials, work } = ctx;
   const yours = createYourJobs(ctx, ctx.vendor.jobs ?? []);
@@ -35,11 +35,11 @@ export function timetable(ctx: Context): Job[] {
       nextInSeconds: () => nextDueInSeconds(ctx.db, "pair"),
     },
     "run-steps": ofLane("platform"),
-    // Separate jobs: a run waits while all places of its lane are taken, and must not hold up the steps above.
+    // A job for each lane, because a run waits while all places of its lane are taken.
     "run-vendor-steps": { ...ofLane("vendor"), mayCompute: true },
     "run-rotations": { ...ofLane("rotation"), mayCompute: true },
     "plan-rotations": { run: () => planRotations(ctx) },
-    // Those of your service.
+    // The jobs of your service.
     "run-your-jobs": {
       mayCompute: true,
       run: yours.runDue,

@@ -9,13 +9,13 @@ import { countSealed, storedSecrets, storeResealed } from "./store.ts";
 import { counted, some } from "./wording.ts";
 import type { How } from "./work-through.ts";
 
-/** After this many rounds, rows that were locked each time are left as they are. */
+/** After this many rounds, rows that were locked in each round are left with their old key. */
 const MOST_ROUNDS = 20;
 const ROUND_PAUSE_MS = 500;
 
 /**
- * Reseals everything with `ENCRYPTION_KEY`, beside a running service or not; `unopened` stays as it is. It can be stopped
- * and started again at any time.
+ * Reseals every value with `ENCRYPTION_KEY`, also while the service runs. It can be stopped and started again at any time.
+ * `unopened`: the errors of values that could not be decrypted; they stay as they are.
  */
 export async function resealAll(ctx: Pick<Context, "db" | "vault">, { signal, onProgress }: How) {
   await retryWhileUnreachable(() => registerKey(ctx.db, ctx.vault));

@@ -6,8 +6,8 @@ import type { Grant, ProvisionRequest } from "../resources/rows.ts";
 import { Secret } from "../secret.ts";
 import { isJsonObject, type JsonObject, parsedJson, readTime, readUuid } from "../values.ts";
 
-// Reading what the platform sends (assumed, section 1). Each member we use is taken by name; what we do not know is
-// ignored. Only uuid and plan are required, and little is refused: a refusal costs a sale.
+// Reads what the platform sends (assumed, section 1). Each member that the kit uses is read by name; other members are
+// ignored. Only uuid and plan are required, and little is refused, because a refusal costs a sale.
 
 /** Larger bodies are answered 413. */
 const MOST_BODY_BYTES = 64 * 1024;
@@ -16,8 +16,8 @@ const LONGEST_CODE = 2048;
 const DEEPEST = 20;
 
 /**
- * Reads a body as a JSON object in UTF-8, whatever its headers say; express.json's layers cost more than all of our
- * checks. Throws a {@link Refusal} (400, 413, 415, 422).
+ * Reads a body as a JSON object in UTF-8, whatever its headers say. express.json takes longer than all of these checks.
+ * Throws a {@link Refusal} (400, 413, 415, 422).
  */
 export async function readBody(request: IncomingMessage): Promise<JsonObject> {
   refuseCompressed(request);
@@ -36,7 +36,7 @@ export async function readBody(request: IncomingMessage): Promise<JsonObject> {
   return body;
 }
 
-/** A body that grows too large is refused, and the rest of it read and discarded. */
+/** Reads the bytes. A body that grows too large is refused; the rest of it is read and discarded. */
 function collect(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
@@ -51,7 +51,7 @@ function collect(request: IncomingMessage): Promise<Buffer> {
   });
 }
 
-/** Refuses what nests too deeply, or has text that PostgreSQL cannot store. Walks without recursion. */
+/** Refuses a body that nests too deeply, or contains text that PostgreSQL cannot store. Walks without recursion. */
 function refuseUnstorable(body: JsonObject): void {
   const open: { value: unknown; depth: number }[] = [{ value: body, depth: 0 }];
   for (let next = open.pop(); next; next = open.pop()) {
@@ -71,7 +71,7 @@ function refuseBroken(text: string): void {
   if (!text.isWellFormed()) throw invalid("A text contains broken Unicode.");
 }
 
-/** `requestId` is its id in the log. Throws a {@link Refusal} (422) naming a member. */
+/** `requestId`: the id of the request in the log. Throws a {@link Refusal} (422) that names a member. */
 export function readProvision(members: JsonObject, requestId: string): ProvisionRequest {
   const uuid = readUuid(members["uuid"]);
   if (!uuid) throw invalid("uuid must be the resource's UUID.");
@@ -95,7 +95,7 @@ export function readPlan({ plan }: JsonObject): string {
   return plan;
 }
 
-/** Null if there is none. That is no error: the credential shows it to the operator, and the resource works without. */
+/** `null` without a grant, which is no error: the resource works without tokens, and its credential shows the operator why. */
 function readGrant(value: unknown): Grant | null {
   const { code, expires_at: expiresAt } = isJsonObject(value) ? value : {};
   if (typeof code !== "string" || code === "") return null;

@@ -39,7 +39,7 @@ export function partnerApi(ctx: Context, { guard, untilReady, callers }: Needs):
           if (await isLost(ctx, wanted.uuid, error)) lose(ctx, wanted, String(request.id), error);
           throw error;
         });
-      // From then on the grant can be exchanged (the job runs credentials/pools.ts).
+      // The platform accepts the grant's code from now on. The job `exchange-grants` runs credentials/pools.ts.
       if (answer.status < 300) response.on("finish", () => ctx.wake.exchangeGrants(ctx.pace.exchangeAfterMs));
       send(response, answer);
     })
@@ -72,8 +72,8 @@ export function partnerApi(ctx: Context, { guard, untilReady, callers }: Needs):
 }
 
 /**
- * The platform takes any answer but a success as final. A caller that gave up during a standstill may be a router, which
- * had the answer from another process then.
+ * Whether a provision is lost. The platform takes every answer but a success as final. A caller that gave up during a
+ * standstill may be a router that got the answer from another process, which has stored the resource then.
  */
 async function isLost({ db }: Context, uuid: string, error: unknown): Promise<boolean> {
   if (!(error instanceof CallerGone)) return !(error instanceof Refusal);
@@ -84,16 +84,16 @@ function lose(ctx: Context, wanted: ProvisionRequest, requestId: string, error: 
   const { uuid, plan, name } = wanted;
   const { reason } = ctx.lostSales.note(wanted, requestId, error);
   const about = { alarm: "provision_lost", uuid, plan, name, requestId, reason, [EACH]: true };
-  ctx.log.error(about, "A provision is lost: its customer has to be written to (kit lost)");
+  ctx.log.error(about, "A provision is lost: write to its customer (kit lost)");
 }
 
-/** Of a resource that was never provisioned here, that the platform asked about it is noted. */
+/** Notes that the platform sent a request about a resource that was never provisioned here. */
 const noting = (ctx: Context, about: Unknown) => async (error: unknown) => {
   if (error instanceof Refusal && error.id === notFound().id) await noteUnknown(ctx, about);
   throw error;
 };
 
-/** Any other text was never provisioned: it is answered 404 before it reaches a database or a URL. */
+/** Any text that is not a uuid is answered 404 before it reaches the database or a URL. */
 function uuidOf(request: Request): string {
   const uuid = readUuid(request.params["uuid"]);
   if (!uuid) throw notFound();
@@ -104,7 +104,7 @@ function send(response: Response, { status, body }: Answer): void {
   response.writeHead(status, {
     "Content-Type": "application/json; charset=utf-8",
     "Content-Length": Buffer.byteLength(body),
-    // It may hold the config vars.
+    // The body may contain the config vars.
     "Cache-Control": "no-store",
   });
   response.end(body);

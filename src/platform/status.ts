@@ -2,11 +2,11 @@ import { isJsonObject, type JsonObject } from "../values.ts";
 import { askOnce, type Http } from "./call.ts";
 import { type Path, path } from "./path.ts";
 
-// The platform's public status feed, version 4 (platform document, "Status feed"). Read are the members that the kit
-// shows or decides on, as far as they can be read: a list that is missing is empty, a text that is missing is empty or
-// null. All words (states, types, the status of a system) are open sets, and times are ISO 8601, UTC.
+// The platform's public status feed, version 4 (platform document, "Status feed"). Only the members that the kit shows or
+// decides on are read: a missing list is empty, a missing text is empty or `null`. All words (states, types, the status of a
+// system) are open sets, and times are ISO 8601, UTC.
 
-/** An answer of the feed: its JSON as it came, and what we read of it. */
+/** An answer of the feed: its JSON as received, and the value that was read from it. */
 type FeedAnswer<T> = { json: unknown; value: T };
 
 export type CurrentStatus = NonNullable<ReturnType<typeof statusIn>>;
@@ -17,7 +17,7 @@ type Feed = { http: Http; statusUrl: string };
 // No credentials are sent, and nothing is tried twice. Each call rejects with `PlatformRefused`, `UnreadableAnswer` or a
 // `TransportError`, after 5 s at most.
 
-/** How the platform's systems are. */
+/** The status of the platform's systems, the incidents and the planned maintenance. */
 export const currentStatus = (feed: Feed): Promise<FeedAnswer<CurrentStatus>> =>
   ask(feed, path`/api/v4/current-status`, statusIn, "the current status");
 
@@ -36,7 +36,7 @@ export function incident(feed: Feed, id: string): Promise<FeedAnswer<Incident>> 
   return ask(feed, path`/api/v4/incidents/${id}`, readOne, "an incident");
 }
 
-/** The unresolved incidents; null: the answer has no list of incidents. */
+/** The unresolved incidents; `null` if the answer has no list of incidents. */
 export const openIncidents = ({ incidents: all }: CurrentStatus): Incident[] | null =>
   all && all.filter(({ resolved }) => !resolved);
 
@@ -65,9 +65,9 @@ function statusIn(json: unknown) {
   if (!Array.isArray(status) && !Array.isArray(all)) return null;
   return {
     status: objects(status).map((each) => ({ system: text(each["system"]), status: text(each["status"]) })),
-    /** Null: the answer has no such list; incidents may be open all the same. */
+    /** `null` if the answer has no such list. Incidents may still be open. */
     incidents: incidentsIn(all),
-    /** Maintenance that is planned, or going on. Where it may say when it ends is not documented. */
+    /** Maintenance that is planned or has begun. The member with its end is not documented. */
     scheduled: objects(scheduled).map((each) => {
       const ends = [each["resolved_at"], each["ends_at"], each["scheduled_until"]].map(time);
       return {
@@ -87,7 +87,7 @@ function read(json: JsonObject) {
     title: text(json["title"]),
     state: text(json["state"]) || null,
     created_at: time(json["created_at"]),
-    /** Whether it is over, as any of its members says. */
+    /** Whether any member shows that the incident is over. */
     resolved: isMarkedOver(json) || time(json["resolved_at"]) !== null,
     updates: objects(json["updates"]).map((each) => ({
       created_at: time(each["created_at"]),

@@ -10,13 +10,13 @@ import { build } from "../version.ts";
 import { within } from "../within.ts";
 import { yourSettings } from "../your-service/settings.ts";
 
-/** A process that cannot start ends within three seconds, whatever the database does. */
+/** How long a process that cannot start waits for the database before it ends. */
 const PATIENCE_MS = 1_000;
 
 /**
- * Writes into the process's row that it ends with 78, and which settings are at fault: their names, never a value. If
- * that cannot be written, as when the database's own address is at fault, only what the process prints says it. `id`: of
- * its row, if it has one.
+ * Stores in the process's row that the process ends because of its settings, and the names of the settings at fault, so that
+ * `kit processes` and the pages show them. If the row cannot be written, because the database's address is at fault, only the
+ * process's own output names them. `id`: the id of the row, if the process has one.
  */
 export async function noteMisconfigured(
   role: Role,
@@ -35,6 +35,6 @@ export async function noteMisconfigured(
     const db = openDatabase({ url: databaseUrl.reveal(), ca: databaseCa, poolSize: 1 });
     await within(PATIENCE_MS, writeBeat(db, identity, beat, 1), () => new Error("The database is late."));
   } catch {
-    // The process ends; what it prints names the fault.
+    // The process ends, and its output names the fault.
   }
 }

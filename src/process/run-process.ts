@@ -9,7 +9,7 @@ import { takeOverNode, takeWarnings } from "./node-process.ts";
 import { noteMisconfigured } from "./note-misconfigured.ts";
 import type { RunningService } from "./start-up.ts";
 
-/** EX_CONFIG. */
+/** `EX_CONFIG` of sysexits.h. */
 export const EXIT_MISCONFIGURED = 78;
 /** The platform kills a process 30 s after it has asked it to stop. */
 const LONGEST_STOP_MS = 25_000;
@@ -50,7 +50,7 @@ export async function runProcess(
   }
 }
 
-/** The log takes a sample of those of one kind. Their stack says which code is at fault. */
+/** Logs Node's warnings, a sample of each kind. The stack shows which code is at fault. */
 function logWarnings({ services: { log } }: RunningService): void {
   takeWarnings((warning) => {
     const { name, code, message: reason, stack } = warning as NodeJS.ErrnoException;
@@ -65,17 +65,17 @@ export function exitWith(error: unknown, scrub = (text: string) => text): never 
   process.exit(isMisconfigured ? EXIT_MISCONFIGURED : 1);
 }
 
-/** Stops the service on the first signal. Returns a function that tells whether stopping has begun. */
+/** Stops the service on the first signal. Returns a function that returns whether stopping has begun. */
 function stopOnSignals(service: RunningService): () => boolean {
   const { log, presence, totals } = service.services;
   let isStopping = false;
   const first = (signal: NodeJS.Signals) => {
     isStopping = true;
-    log.info({ signal }, "Stopping: what was sent is finished first");
+    log.info({ signal }, "Stopping: in-flight calls finish first");
     stopAndExit(service, () => {
       const about = { alarm: "stop_incomplete" };
-      log.error(about, "Stopping took too long; what is left is found by the next process");
-      // Stores the metrics, so that this alarm is counted too, and that this process ends.
+      log.error(about, "Stopping took longer than 25 s; the next process continues the unfinished work");
+      // Stores the metrics, which count this alarm, and the end of this process.
       void Promise.all([totals.stop(), presence.end("its stop took too long")]).then(() => process.exit());
       setTimeout(() => process.exit(), LAST_COUNT_MS);
     });
@@ -97,8 +97,8 @@ function stopAndExit({ stop, services: { log } }: RunningService, late: () => vo
 }
 
 /**
- * After an uncaught error the state of the process is uncertain: it logs the error (scrubbed), stops, which stores the
- * results of the calls that were sent, and exits with 1, so that the next process takes over.
+ * After an uncaught error the state of the process is uncertain. The process logs the error (scrubbed), stores the results
+ * of in-flight calls, and exits with 1, so that the next process takes over.
  */
 function stopOnBug(service: RunningService): void {
   const onBug = (error: unknown) => {
@@ -110,17 +110,17 @@ function stopOnBug(service: RunningService): void {
   };
   process.on("uncaughtException", onBug);
   process.on("unhandledRejection", onBug);
-  // The service goes on when nobody reads its log any more, nor what a library prints.
+  // A closed reader of the log, or of what a library prints, does not stop the service.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 }
 
 const LOOK_EVERY_MS = 250;
-/** The platform wants an answer within 3 s, so an operator should know of a second in which no other code could run. */
+/** The platform wants an answer within 3 s, so a second in which no other code could run is reported. */
 const BLOCKED_MS = 1_000;
 
 /**
- * Raises an alarm when code has blocked the event loop, as a vendor's function may, and with it every answer. A process
- * that was frozen while it was idle, or whose machine slept, was not blocked.
+ * Raises an alarm when code, such as a vendor's function, has blocked the event loop and with it every answer. A process that
+ * was suspended while it was idle, or whose machine slept, was not blocked.
  */
 function alarmWhenBlocked({ services: { log } }: RunningService): void {
   let used = performance.eventLoopUtilization();
@@ -129,7 +129,7 @@ function alarmWhenBlocked({ services: { log } }: RunningService): void {
     used = performance.eventLoopUtilization();
     if (busyMs <= BLOCKED_MS + LOOK_EVERY_MS) return;
     const about = { alarm: "event_loop_blocked", ms: Math.round(busyMs) };
-    log.error(about, "The event loop was blocked; no request was answered meanwhile");
+    log.error(about, "The event loop was blocked; no request was answered during that time");
   };
   setInterval(look, LOOK_EVERY_MS).unref();
 }

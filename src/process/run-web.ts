@@ -20,7 +20,7 @@ import { becomeReady, notReady, readiness, type RunningService, stopOnce } from 
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
 
-/** Starts the web process: listens at once, and works as soon as its database answers. */
+/** Starts the web process. It listens at once and answers as soon as its database is reachable. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const ctx = await openContext(config, parts);
   const { jobs, log, pace } = ctx;
@@ -28,7 +28,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   const guards = guardsOf(ctx);
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
   const website = await createWebsite(ctx, { byPassword: guards.operator, whenReady });
-  // Nothing is claimed by a process that cannot listen, and no request comes to one that does not listen yet.
+  // Pending until the server listens, so that a process that cannot listen claims no work.
   let ready = new Promise<void>(() => undefined);
   const isReady = () =>
     ready.catch(() => {
@@ -73,10 +73,10 @@ function yourRoutes({ vendor }: OpenContext, whenReady: RequestHandler): Request
   return [whenReady, router];
 }
 
-/** Connections that the kernel keeps for us before they are accepted; Node's own 511 reset a burst of thousands. */
+/** The backlog of connections in the kernel. With Node's default of 511, a burst of thousands is reset. */
 const MOST_CONNECTIONS_WAITING = 4_096;
 
-/** Whatever prevents it (a port in use, an address of another machine) is a fault of HOST or PORT. */
+/** Throws Misconfigured if the server cannot listen: the port is in use, or the address is not this machine's. */
 async function listen(server: Server, { host, port }: Config): Promise<void> {
   server.listen({ ...(host && { host }), port, backlog: MOST_CONNECTIONS_WAITING });
   await once(server, "listening").catch((cause: Error) => {

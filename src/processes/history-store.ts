@@ -10,32 +10,35 @@ import {
 } from "../database/statement.ts";
 import { RUNS } from "./store.ts";
 
-// The one row that shows what has become of the database itself, and the hold that a restore begins.
+// The one row of `database_history`, by which a process notices that the database was restored from a backup or that a
+// standby was promoted (processes/history.ts). A restore begins a hold: steps and jobs that may do harm wait until an operator
+// has compared the ledgers and ends the hold (kit after-restore).
 
-/** SQL: the transaction that writes now, as `xmin` names it in the rows that it writes. */
+/** SQL: the id of the present transaction, which PostgreSQL stores as `xmin` in the rows that it writes. */
 export const OWN_XID = "txid_current() % 4294967296";
-/** A dump that is loaded inserts the row by another transaction; a copy of the files, as of a standby, keeps it. */
+/** SQL condition: the row came from a dump, whose loading is another transaction. A copy of the files keeps `xmin`. */
 const IS_LOADED = "(h.xmin::text::bigint <> h.written_by)";
+/** SQL condition: a restore was noticed, and no operator has ended its hold. */
 export const IS_HELD = "(h.restored_at IS NOT NULL AND h.done_at IS NULL)";
 
 /**
- * SQL condition: the service holds what may do harm after a restore, and `condition` is met; `h.restored_at`: since when.
- * Until a process has noticed that a dump was loaded, all is held.
+ * SQL condition: a restore holds the work for which `condition` is met; `h.restored_at` is the time of the restore. Between
+ * the loading of a dump and the moment when a process notices it, all work is held.
  */
 export const whereHeld = (condition = "true"): string =>
   `EXISTS (SELECT FROM database_history h WHERE ${IS_LOADED} OR (${IS_HELD} AND ${condition}))`;
 
-/** SQL condition: what was created at this time came back with a restore, whether that is dealt with or not. */
+/** SQL condition: a row created at this time is from the backup, whether the hold is ended or not. */
 export const whereBroughtBack = (createdAt: string): string =>
   `EXISTS (SELECT FROM database_history h WHERE ${createdAt} < h.restored_at)`;
 
 export interface Timeline {
   timeline: number | null;
-  /** PostgreSQL's settings name a point in time, or another one, at which a recovery ends. */
+  /** PostgreSQL's settings name the point at which a recovery ends, such as a time. */
   hasTarget: boolean;
 }
 
-// It throws on a standby, and where a provider's PostgreSQL keeps no such files.
+// Throws on a standby, and on a provider's PostgreSQL without such files.
 const timeline = statement<object, Timeline>("database_timeline").sql(
   `SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int AS timeline,
      concat(current_setting('recovery_target', true), current_setting('recovery_target_lsn', true),
@@ -48,13 +51,13 @@ export const readTimeline = async (db: Queryable) => (await oneRow(db, timeline)
 const SHOWN = columnsOf<DatabaseHistory>()("h", "timeline", "because");
 
 export interface History extends RowOf<typeof SHOWN> {
-  /** The row was loaded from a dump, and no process has noticed yet. */
+  /** The row was loaded from a dump, and no process has noticed it yet. */
   isLoaded: boolean;
   isHeld: boolean;
   restoredAt: string | null;
   promotedAt: string | null;
   isPromotedLately: boolean | null;
-  /** Since the last beat of any process; null: all have ended in order. */
+  /** The time since the last beat of any process; `null` if all processes have ended in order. */
   quietSeconds: number | null;
 }
 
@@ -69,7 +72,7 @@ const read = statement<object, History>("read_database_history").sql(
    FROM database_history h`,
 );
 
-/** Null: no process has been started on this database yet. */
+/** `null` if no process was ever started on this database. */
 export const readHistory = (db: Queryable): Promise<History | null> => oneRow(db, read);
 
 type OnlyTimeline = Pick<DatabaseHistory, "timeline">;
@@ -81,7 +84,10 @@ const begin = statement<OnlyTimeline>("begin_database_history").sql(
 
 export const beginHistory = (db: Queryable, now: number | null) => db.query(begin, { timeline: now });
 
-/** How a restore shows. `told`: an operator says so. */
+/**
+ * How a restore was noticed: a dump was `loaded`, the `timeline` changed, the `beats` of this process are lower than it
+ * wrote, or an operator reported it (`told`).
+ */
 export type Sign = "loaded" | "timeline" | "beats" | "told";
 
 type Restore = OnlyTimeline & { sign: Sign; because: string };
@@ -89,14 +95,14 @@ type Restore = OnlyTimeline & { sign: Sign; because: string };
 const restored = statement<Restore, Id>("note_restore").sql(
   `UPDATE database_history h SET written_by = ${OWN_XID}, timeline = coalesce(:timeline, h.timeline), promoted_at = NULL,
      restored_at = now(), because = :because, done_at = NULL
-   -- Of several processes that notice the same, one writes.
+   -- Of several processes that notice the same restore, one writes it.
    WHERE CASE :sign WHEN 'loaded' THEN ${IS_LOADED} WHEN 'timeline' THEN h.timeline <> :timeline WHEN 'told' THEN NOT ${IS_HELD}
-     -- A second restore while the first is not dealt with begins the hold again.
+     -- A second restore during the hold of the first begins the hold again.
      ELSE NOT ${IS_HELD} OR h.restored_at < now() - interval '1 minute' END
    RETURNING id`,
 );
 
-/** Begins the hold. False: another process has. */
+/** Begins the hold. Returns `false` if another process has begun it. */
 export const writeRestore = (db: Queryable, sign: Sign, now: number | null, because: string) =>
   anyRow(db, restored, { sign, timeline: now, because });
 
@@ -105,7 +111,7 @@ const promoted = statement<OnlyTimeline, Id>("note_promotion").sql(
    WHERE h.timeline <> :timeline RETURNING id`,
 );
 
-/** False: another process has noted it. */
+/** Notes that a standby was promoted. Returns `false` if another process has noted it. */
 export const writePromotion = (db: Queryable, now: number) => anyRow(db, promoted, { timeline: now });
 
 const done = statement<object, Id>("end_hold").sql(
@@ -113,5 +119,5 @@ const done = statement<object, Id>("end_hold").sql(
    WHERE ${IS_HELD} RETURNING id`,
 );
 
-/** Ends the hold. False: there was none. */
+/** Ends the hold. Returns `false` if there was none. */
 export const endHold = (db: Queryable) => anyRow(db, done);

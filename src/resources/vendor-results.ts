@@ -58,7 +58,7 @@ export function isNotYet(outcome: unknown): outcome is Later {
 /** The sentence of an answer "later", and the seconds until the next call: 1 to 3,600. */
 export function whenAgain({ later, againInSeconds }: NotYet, noteOdd: NoteOdd) {
   const seconds = typeof againInSeconds === "number" ? Math.min(Math.max(againInSeconds, 1), 3_600) : 30;
-  const message = textIn("later", later, noteOdd)?.trim() || "The work goes on.";
+  const message = textIn("later", later, noteOdd)?.trim() || "The work continues.";
   return { message, againInSeconds: seconds || 30 };
 }
 

@@ -87,7 +87,7 @@ const STATEMENTS = { resources: statementsFor("resources"), credentials: stateme
 
 /**
  * Reseals one table in one pass, until `signal` is aborted. `onRows` is called after each page with its number of rows,
- * `onUnopened` for each sealed value that does not open, which is left as it is. Returns how many rows were stored with
+ * `onUnopened` for each sealed value that cannot be decrypted; such a value stays as it is. Returns how many rows were stored with
  * all their changes, and how many were locked or changed meanwhile: these need another round.
  */
 export async function reseal(

@@ -3,7 +3,7 @@ import sodium from "libsodium-wrappers";
 import { KitError } from "../errors.ts";
 import { Secret } from "../secret.ts";
 
-/** What a sealed value is bound to: where it is stored. It opens with the same context only. */
+/** The place where a sealed value is stored. The value can be decrypted only with the same context. */
 export interface SealContext {
   table: string;
   column: string;
@@ -14,7 +14,7 @@ export interface SealContext {
 /** XChaCha20-Poly1305 with a random nonce for each value, which is bound to its {@link SealContext}. */
 export type Vault = Awaited<ReturnType<typeof createVault>>;
 
-/** Its id, which is derived from it and safe to show, and one subkey per purpose. */
+/** A key of the ring: its id, which is derived from the key and safe to show, and one subkey for each purpose. */
 interface Key {
   id: string;
   idBytes: Uint8Array;
@@ -32,7 +32,7 @@ const MASTER_CONTEXT = "add-on partner kit: master key";
 const SUBKEY_CONTEXT = "kitvault";
 const NONCES_AT_ONCE = 512;
 
-/** `encryptionKey` seals. Asynchronous because libsodium must be ready first. */
+/** `encryptionKey` seals; all keys decrypt. Asynchronous, because libsodium must be ready first. */
 export async function createVault(keys: { encryptionKey: Secret; decryptionKeys?: readonly Secret[] }) {
   await sodium.ready;
   const ring = [keys.encryptionKey, ...(keys.decryptionKeys ?? [])].map(deriveKey);
@@ -52,7 +52,7 @@ export async function createVault(keys: { encryptionKey: Secret; decryptionKeys?
   return {
     /** The id of the key that seals. Ids are derived from keys and may be shown. */
     keyId: current.id,
-    /** The ids of all keys that may open. */
+    /** The ids of all keys that decrypt. */
     keyIds: [...byId.keys()],
 
     seal(context: SealContext, value: Secret | string): Uint8Array<ArrayBuffer> {
@@ -88,7 +88,7 @@ export async function createVault(keys: { encryptionKey: Secret; decryptionKeys?
         );
         return new Secret(Buffer.from(clear).toString("utf8"));
       } catch {
-        // libsodium's error says nothing more, and a cause could carry what it was given.
+        // Without libsodium's error as the cause: it has no further information, and could carry its input.
         throw broken(context);
       }
     },
@@ -101,7 +101,7 @@ export async function createVault(keys: { encryptionKey: Secret; decryptionKeys?
   };
 }
 
-/** Null if the envelope is not one of ours. */
+/** The id of the key that sealed an envelope; `null` if the value is not an envelope. */
 export function keyIdOf(sealed: Uint8Array): string | null {
   if (sealed.length < HEADER_BYTES || sealed[0] !== VERSION) return null;
   return Buffer.from(sealed.subarray(1, HEADER_BYTES)).toString("hex");
@@ -139,7 +139,7 @@ function createNoncePool(): () => Uint8Array<ArrayBuffer> {
   };
 }
 
-/** Format version, key id, and table, column and uuid each after its length, so that no two contexts read alike. */
+/** Format version, key id, and table, column and uuid, each after its length, so that two contexts never yield one text. */
 function additionalData(key: Key, { table, column, uuid }: SealContext): Uint8Array {
   const text = [table, column, uuid].map((part) => `${Buffer.byteLength(part)}:${part}`).join("");
   return Buffer.from(`${VERSION}:${key.id}${text}`, "utf8");
@@ -147,13 +147,13 @@ function additionalData(key: Key, { table, column, uuid }: SealContext): Uint8Ar
 
 const nameOf = ({ table, column, uuid }: SealContext) => `${table}.${column} of ${uuid}`;
 
-/** `integrity`: it was changed or does not belong there. `key_missing`: its key is not in the ring. */
+/** `integrity`: the value was changed or belongs to another place. `key_missing`: its key is not in the ring. */
 export class CannotDecrypt extends KitError {}
 
 const broken = (context: SealContext) =>
   new CannotDecrypt(
     "integrity",
-    `The sealed value in ${nameOf(context)} does not open: it was changed or does not belong there.`,
+    `The sealed value in ${nameOf(context)} cannot be decrypted: it was changed or belongs to another place.`,
   );
 
 /** Every sealed column, by table. */
@@ -164,7 +164,7 @@ export const SEALED_COLUMNS = {
 } as const;
 type Column<Table extends keyof typeof SEALED_COLUMNS> = (typeof SEALED_COLUMNS)[Table][number];
 
-/** Of a credential. A person's pair keeps the name of the table where it stood first. */
+/** The context of a credential's value. A person's pair keeps the name of the table in which it was stored first. */
 export function credentialSealContext(
   column: Column<"credentials">,
   uuid: string,
@@ -173,7 +173,7 @@ export function credentialSealContext(
   return { table: owner === "person" ? "people" : "credentials", column, uuid };
 }
 
-/** Of a version of the client secret, which stands in for a uuid. */
+/** The context of a client secret. Its version takes the place of the uuid. */
 export function clientSecretSealContext(version: number): SealContext {
   return { table: "client_secrets", column: "sealed_secret", uuid: String(version) };
 }

@@ -203,7 +203,7 @@ it("a provision whose later is no text goes on, and the customer reads a sentenc
     againInSeconds: 5n as never,
   }));
   const { addon, response } = await life.control.install();
-  expect(response).toMatchObject({ status: 202, body: { message: "The work goes on." } });
+  expect(response).toMatchObject({ status: 202, body: { message: "The work continues." } });
   expect(life.world.lines(addon.id, "later of type object")).toHaveLength(1);
 });
 

@@ -51,7 +51,7 @@ describe("a job", () => {
     started({ name, run: () => Promise.reject(error as Error) });
     await eventually(() => lines.some((line) => line.includes(`"job":"${name}"`)));
     const line = JSON.parse(lines.find((each) => each.includes(`"job":"${name}"`))!) as unknown;
-    expect(line).toMatchObject({ level, msg: "A job failed; the next tick tries again" });
+    expect(line).toMatchObject({ level, msg: "A job failed; the next tick retries" });
   });
 
   it("runs although the event loop was held over the second of its tick", async () => {

@@ -128,7 +128,7 @@ export function createSession(
   };
   onSignals(host, STOPPING, {
     first(signal) {
-      say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
+      say("Stopping: in-flight calls finish first. Ctrl-C again stops at once.");
       stopping.abort();
       // The pair of tokens that a call in progress brings may be the only valid one.
       if (!isStoppedInOrder)

@@ -122,10 +122,10 @@ export const OF_ONE: readonly Action[] = [
   pushConfigVars,
 ];
 
-/** Those on what your functions have not finished, for a resource that has some. */
+/** The actions on the steps of a resource that your functions have not finished. */
 export const OF_ITS_STEPS = BULK_ACTIONS.filter(isOfSteps).map((each) => bulk(each, "one"));
 
-/** Those of your service, as `your-NAME`. */
+/** The actions of your service on one resource, as `your-NAME`. */
 export function yoursOfOne(ctx: Context): Action[] {
   return yourActions(ctx).map(({ name, label, effect }) => ({
     name: `your-${name}`,
@@ -138,7 +138,7 @@ export function yoursOfOne(ctx: Context): Action[] {
   }));
 }
 
-/** The actions on all resources, at `/operator/NAME`; `uuid` is empty for them. */
+/** The actions on all resources, at `/operator/NAME`. Their `uuid` is empty. */
 export const OF_ALL: readonly Action[] = [
   ...BULK_ACTIONS.map((each) => bulk(each, "all")),
   setClientSecret,
@@ -146,7 +146,7 @@ export const OF_ALL: readonly Action[] = [
   lostSales,
 ];
 
-/** For each action, a page that asks for confirmation, and the form that it sends. */
+/** The routes of each action: GET shows a page that asks for confirmation, POST takes its form and begins the action. */
 export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
   const router = Router({ caseSensitive: true });
 
@@ -203,8 +203,8 @@ async function placeOf({ db }: OpenContext, { params }: Request, { name, under =
 type ActionRunner = ReturnType<typeof createActionRunner>;
 
 /**
- * Runs the operators' actions, which do not end with the request that began them. Each is in the audit trail before its
- * first step, and stores its progress there.
+ * Runs the operators' actions, which may outlast the request that began them. An action is in the audit trail before it
+ * begins, and its progress is stored there.
  */
 export function createActionRunner(needs: { db: Database; scrub(text: string): string; log: Log }) {
   const { db, scrub, log } = needs;
@@ -233,7 +233,7 @@ export function createActionRunner(needs: { db: Database; scrub(text: string): s
   }
 
   return {
-    /** Begins an action, unless its form was sent before, and waits a little for its end. Answers its id in the trail. */
+    /** Begins an action unless its form was sent before, and waits up to 2 s for its end. Returns its id in the audit trail. */
     async begin(request: ActionRequest, work: ActionWork): Promise<number> {
       const { id, isNew } = await beginAction(db, request);
       if (!isNew) return id;

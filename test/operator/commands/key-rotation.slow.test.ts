@@ -39,7 +39,7 @@ it("the encryption key is changed under load, with different keys in different p
       if (round === 0 && index < 3) await otherWith(settings);
     }
   }
-  expect(lines.join("") + world.logged()).not.toMatch(/does not open|needs key|quarantined/);
+  expect(lines.join("") + world.logged()).not.toMatch(/cannot be decrypted|needs key|quarantined/);
 
   async function allHave(generation: number): Promise<void> {
     await eventually(async () => {

@@ -12,7 +12,7 @@ import { onRealTerminal, onTerminal } from "../../support/terminal.ts";
 import { aWorld, eventually, opened } from "../../support/world.ts";
 
 const CTRL_C = "\u0003";
-const STOPPING = /^(\^C)?Stopping: what was sent is finished first\. Ctrl-C again stops at once\.$/;
+const STOPPING = /^(\^C)?Stopping: in-flight calls finish first\. Ctrl-C again stops at once\.$/;
 /** A signal that follows the first one later than this is another one. */
 const LATER_MS = 1_100;
 
@@ -146,7 +146,7 @@ describe("a signal while a token is being refreshed", () => {
     // Nothing was left to do, and nothing failed.
     expect(await ended).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining("Stopping: what was sent is finished first."),
+      stderr: expect.stringContaining("Stopping: in-flight calls finish first."),
     });
     expect(await generation()).toBe(2);
   });

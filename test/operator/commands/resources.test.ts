@@ -252,7 +252,7 @@ describe("kit resources import", () => {
     expect(await ended).toEqual({
       code: 1,
       stdout: "20 resources imported, 0 existed, 0 not usable.\n",
-      stderr: expect.stringContaining("Stopping: what was sent is finished first."),
+      stderr: expect.stringContaining("Stopping: in-flight calls finish first."),
     });
     expect(await stored(half!.uuid)).toBeUndefined();
   });
