@@ -80,7 +80,8 @@ type Lower =
   | ("n" | "o" | "p" | "q" | "r" | "s" | "t" | "u" | "v" | "w" | "x" | "y" | "z");
 type Letter = Lower | Uppercase<Lower>;
 
-type Checked<Text extends string, Values> =
+/** The text of a statement, if its names and the members of its values are the same. */
+export type Checked<Text extends string, Values> =
   Exclude<keyof Values, NamesIn<Text>> extends never
     ? Exclude<NamesIn<Text>, keyof Values> extends never
       ? Text
