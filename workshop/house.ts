@@ -88,7 +88,7 @@ function statelessFactories(file: string): string[] {
     .filter((node) => !node.type?.getText().startsWith("Promise<"))
     .filter(
       (node) =>
-        !/\blet \w|new (Map|Set|WeakMap|WeakSet)\b|= create[A-Z]\w*\(|groupCommit|Pool\(|= \[\]|express\(|pino\(|sharedFor\(|new KitCommand/.test(
+        !/\blet \w|new (Map|Set|WeakMap|WeakSet)\b|(?:=|return) create[A-Z]\w*[(<]|createServer\(|groupCommit|Pool\(|= \[\]|express\(|pino\(|sharedFor\(|new KitCommand/.test(
           node.getText(),
         ),
     )

@@ -3,7 +3,7 @@ import { KitError } from "../errors.ts";
 import { redact } from "../secret.ts";
 import { isJsonObject, parsedJson } from "../values.ts";
 
-// A call to the platform: what is sent, what comes back, what an answer holds, and what can go wrong.
+// A call to the platform: the request, the answer, how a value is read from the answer, and the errors.
 
 export interface CallName {
   method: string;
@@ -19,7 +19,7 @@ export interface HttpAnswer {
 export interface HttpRequest {
   method: string;
   url: URL | string;
-  /** None that says where the request ends: that follows from `body`. */
+  /** Without Content-Length and Transfer-Encoding, which follow from `body`. */
   headers?: Record<string, string>;
   body?: string;
   /** Overrides the client's own limits for this call. */
@@ -27,18 +27,18 @@ export interface HttpRequest {
   maxBytes?: number;
 }
 
-/** Sends one request once. Any status but a redirect is an answer; everything else rejects with a `TransportError`. */
+/** Sends a request once. Every status except a redirect is an answer; all else rejects with a `TransportError`. */
 export interface Http {
   send(request: HttpRequest): Promise<HttpAnswer>;
   /** Refuses new calls, waits for those in flight, and closes the connections. */
   close(): Promise<void>;
 }
 
-/** A call that brought no usable answer. */
+/** A call without a usable answer. */
 export class TransportError extends KitError {
-  /** False only where the other side certainly never saw the request, so that repeating it can do nothing twice. */
+  /** `false` only if the other side certainly never received the request, so that a retry cannot act twice. */
   readonly mayHaveArrived: boolean;
-  /** That of an answer whose body is unusable; null: there is none. */
+  /** The status of an answer whose body is unusable; `null` without an answer. */
   readonly status: number | null;
 
   constructor(
@@ -53,14 +53,14 @@ export class TransportError extends KitError {
   }
 }
 
-/** An answer of 400 or more. `id` is the platform's word for it (assumed, section 4), or `http_<status>`. */
+/** An answer of 400 or more. `id`: the platform's error code (assumed, section 4), or `http_<status>`. */
 export class PlatformRefused extends KitError {
   readonly status: number;
   /** The platform's id of the request, for its support; the log shows it. */
   readonly platformRequestId: string | null;
-  /** How long it asks us to wait, 1 s to 15 min; null: it does not say. */
+  /** The pause that the platform requests, 1 s to 15 min; `null` if it requests none. */
   readonly retryAfterMs: number | null;
-  /** Its body is JSON, or empty; a page of HTML is that of a router or of another server. */
+  /** The body is JSON or empty. A page of HTML comes from a router or another server. */
   readonly isOfApi: boolean;
 
   constructor(call: CallName, answer: HttpAnswer, sentSecrets: readonly string[]) {
@@ -73,7 +73,7 @@ export class PlatformRefused extends KitError {
   }
 }
 
-/** The platform shows an add-on that it has ended. */
+/** The platform returned an add-on whose state is deprovisioned. */
 export class AddonEnded extends KitError {
   constructor(uuid: string) {
     super("addon_ended", `The platform has ended the add-on ${uuid}.`);
@@ -86,14 +86,14 @@ export function isNotThere(error: unknown): boolean {
   return error instanceof PlatformRefused && [404, 410].includes(error.status) && error.isOfApi;
 }
 
-/** A success whose content is not what the endpoint is known to answer. The message quotes none of the content. */
+/** A success whose content does not have the form of the endpoint's answers. The message does not quote the content. */
 export class UnreadableAnswer extends KitError {
   constructor(call: CallName, status: number, expected: string) {
     super("unreadable_answer", `${shown(call)} answered ${status}, but not with ${expected}`);
   }
 }
 
-/** The resource's next call is allowed too late to wait for inside a call. Nothing was sent. */
+/** The rate limit allows the resource's next call too late for this call to wait. No request was sent. */
 export class RateLimited extends KitError {
   readonly retryAfterMs: number;
 
@@ -105,14 +105,14 @@ export class RateLimited extends KitError {
 }
 
 /**
- * METHOD and address as they may be logged: no user, no query. A path segment that is itself an encoded address (a log
- * drain's) may carry a password, so it is left out too.
+ * METHOD and address as they may be logged, without user and query. A path segment that is an encoded address (of a log
+ * drain) may contain a password, so it is left out, too.
  */
 export function shown({ method, url }: CallName): string {
   return `${method} ${url.origin}${url.pathname.replace(/[^/]*%3A%2F%2F[^/]*/gi, "…")}`;
 }
 
-/** The error record of a refusal: its word (or `http_<status>`), and a sentence that begins with `call`. */
+/** The id of a refusal (the error code or `http_<status>`) and its message, which begins with `call`. */
 export function refusalOf(call: string, { status, body }: HttpAnswer, sentSecrets: readonly string[]) {
   const json = parsedJson(body);
   const said = isJsonObject(json) ? json : {};
@@ -124,7 +124,7 @@ export function refusalOf(call: string, { status, body }: HttpAnswer, sentSecret
 
 const MOST_CHARACTERS = 200;
 
-/** On one line, without what we sent as a secret: a server may echo it. */
+/** The text on one line, without the sent secrets, which a server may echo. */
 function foreignText(text: string, sentSecrets: readonly string[]): string {
   const oneLine = redact(text, sentSecrets)
     .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
@@ -132,15 +132,15 @@ function foreignText(text: string, sentSecrets: readonly string[]): string {
   return oneLine.length > MOST_CHARACTERS ? `${oneLine.slice(0, MOST_CHARACTERS)}…` : oneLine;
 }
 
-/** A machine word that another server wrote, or undefined if it is none, or holds one of our secrets. */
+/** An error code from another server; `undefined` if it is not one word, or contains a sent secret. */
 function foreignWord(word: unknown, sentSecrets: readonly string[]): string | undefined {
   const isWord = typeof word === "string" && /^[\w.-]{1,64}$/.test(word);
   return isWord && redact(word, sentSecrets) === word ? word : undefined;
 }
 
 /**
- * How long the other side asks us to wait, in milliseconds between 1 s and 15 min; null if it says nothing readable. A
- * date is counted from the answer's own `Date`, so that our clock may be wrong.
+ * The pause that the other side requests, in ms between 1 s and 15 min; `null` if it requests none. A date is counted from the
+ * answer's own `Date`, because the clocks may differ.
  */
 export function retryAfterMs(headers: IncomingHttpHeaders): number | null {
   const value = headers["retry-after"]?.trim();
@@ -150,9 +150,9 @@ export function retryAfterMs(headers: IncomingHttpHeaders): number | null {
   return Number.isNaN(waitMs) ? null : Math.min(Math.max(waitMs, 1_000), 15 * 60_000);
 }
 
-/** There is no access token to use; `id` says why: the credential's state, or what prevented a refresh. */
+/** There is no usable access token. `id`: the credential's state, or the cause that prevented a refresh. */
 export class NoToken extends KitError {
-  /** Whether waiting will bring none: true if the credential's state rules it out, false for a fault that passes. */
+  /** Whether a retry is useless: `true` if the credential's state rules a token out, `false` for a passing fault. */
   readonly isFinal: boolean;
 
   constructor(id: string, message: string, isFinal = false) {
@@ -169,15 +169,15 @@ export interface PlatformCalls {
 }
 
 export interface Reading<T> {
-  /** What was sent as a secret, and is masked wherever the platform repeats it. */
+  /** The sent secrets, which are masked where the platform repeats them. */
   secrets?: readonly string[];
-  /** The value in the JSON of a success; null: it is not what was asked for. */
+  /** Reads the value from the JSON of a success; `null` if the JSON does not have it. */
   read(json: unknown): T | null;
   /** Completes "… answered 200, but not with". */
   expected: string;
 }
 
-/** What an answer holds. Throws `PlatformRefused` or `UnreadableAnswer`. */
+/** Reads the value of an answer. Throws `PlatformRefused` or `UnreadableAnswer`. */
 export function readAnswer<T>(
   { method, url }: Pick<HttpRequest, "method" | "url">,
   answer: HttpAnswer,
@@ -190,7 +190,7 @@ export function readAnswer<T>(
   return value;
 }
 
-/** Asks the platform without a retry. Rejects like {@link readAnswer}, or with a `TransportError`. */
+/** Sends a request without a retry and reads its answer. Rejects like {@link readAnswer}, or with a `TransportError`. */
 export async function askOnce<T>(http: Http, question: HttpRequest & Reading<T>): Promise<T> {
   return readAnswer(question, await http.send(question), question);
 }

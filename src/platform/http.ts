@@ -4,9 +4,9 @@ import { messageOf } from "../errors.ts";
 import { type CallName, type Http, type HttpAnswer, type HttpRequest, TransportError } from "./call.ts";
 
 /**
- * The one way out to the platform: node's own client with connections kept alive, never a proxy, never a redirect,
- * never a second try. `timeoutMs` runs from the call to the last byte, so that an answer in drips ends too; waiting for
- * one of the `maxSockets` connections per origin counts.
+ * The only client for the platform: Node's own, with connections that are kept alive, without a proxy, redirects or retries.
+ * `timeoutMs` runs from the call to the last byte, so that a dripping answer ends, too. The wait for one of the `maxSockets`
+ * connections per origin counts.
  */
 export function createHttp({ timeoutMs = 15_000, maxBytes = 1_000_000, maxSockets = 128 } = {}): Http {
   // Most servers close an idle connection after 5 s or more; closing earlier avoids writing into a closed one.
@@ -69,13 +69,12 @@ function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAn
     // Node runs timers before it reads sockets: after the process was suspended, the answer may be waiting there.
     const timer = setTimeout(() => setImmediate(late), timeoutMs);
 
-    // Before the connection is open, and over https its certificate checked, the other side certainly saw nothing of
-    // the request; from then on it may have.
+    // The other side may have received the request only once the connection is open, over https with its certificate checked.
     let isOpen = false;
     request.on("socket", (socket) => {
       const opened = call.url.protocol === "https:" ? "secureConnect" : "connect";
       if (socket.connecting) socket.once(opened, () => (isOpen = true));
-      // One that could not even begin to connect, for want of a file descriptor or a port, is destroyed already.
+      // A socket that could not begin to connect, without a free file descriptor or port, is destroyed already.
       else isOpen = !socket.destroyed;
     });
     let hasAnswer = false;
@@ -107,20 +106,20 @@ function exchange(call: CallName, sent: Limited, agents: Agents): Promise<HttpAn
         resolve({ status, headers: response.headers, body: Buffer.concat(chunks).toString("utf8") });
       });
     });
-    // An answer that switches to another protocol closes the request without an error and without a response.
+    // After an answer that switches to another protocol, the request closes without an error and without a response.
     request.on("close", () => hasAnswer || broken(new Error("closed without an answer")));
     request.end(sent.body);
   });
 }
 
 /**
- * Starts the request; an address or a header that cannot be sent is an error like any other, without its value. Node
- * gets only the parts of the address that it needs, in one literal: it would copy a whole URL twice.
+ * Starts the request. An invalid address or header is reported like any other error, without its value. Node gets only the
+ * parts of the address that it needs, in one literal, because it would copy a whole URL twice.
  */
 function open(call: CallName, { headers, body }: HttpRequest, agents: Agents): http.ClientRequest {
   const { protocol, hostname, port, pathname, search } = call.url;
   const sent: http.OutgoingHttpHeaders = { "accept-encoding": "identity", ...headers };
-  // Node sends no length of a body after GET or DELETE, and the server would read it as the next request.
+  // Node sends no length for the body of a GET or DELETE, and the server would read that body as the next request.
   if (body !== undefined) sent["Content-Length"] = Buffer.byteLength(body);
   const isHttps = protocol === "https:";
   try {
@@ -144,7 +143,7 @@ function notSent(call: CallName, reason: string, cause?: Error): TransportError 
 }
 
 function lost(call: CallName, cause: Error): TransportError {
-  // Node adds the bytes that it could not parse to the error; they may hold tokens.
+  // Node adds the bytes that it could not parse to the error. They may contain tokens.
   Reflect.deleteProperty(cause, "rawPacket");
   return new TransportError("connection_failed", call, `lost its connection: ${messageOf(cause)}`, { cause });
 }

@@ -3,7 +3,7 @@ import { Secret } from "../secret.ts";
 import { isJsonObject, type JsonObject, parsedJson } from "../values.ts";
 import { type Http, type HttpAnswer, refusalOf, retryAfterMs, TransportError } from "./call.ts";
 
-/** `lifeSeconds` is at most 8 hours. `refreshToken` is null if no usable one came: keep the one you have. */
+/** `lifeSeconds` is at most 8 hours. `refreshToken`: `null` if the answer has no usable one; the stored one stays valid. */
 export interface IssuedTokens {
   accessToken: Secret;
   refreshToken: Secret | null;
@@ -11,10 +11,10 @@ export interface IssuedTokens {
 }
 
 /**
- * Why no tokens came. `not_issued`: certainly none were issued, try again. `unknown`: some may have been, and the
- * answer was lost. `client_rejected`: our client secret is wrong, for every resource. `token_rejected`: this code or
- * refresh token is not (or not yet) good. `unauthorized`: a 401 that does not say which of the two. `bug`: the server
- * did not understand the request, or is no token endpoint.
+ * Why no tokens arrived. `not_issued`: none were issued; retry. `unknown`: the platform may have issued tokens, but its
+ * answer was lost. `client_rejected`: the client secret is wrong, for every resource. `token_rejected`: this code or refresh
+ * token is not valid (or not yet). `unauthorized`: a 401 that names neither. `bug`: the server did not understand the request,
+ * or is not a token endpoint.
  */
 type TokenFailure = "not_issued" | "unknown" | "client_rejected" | "token_rejected" | "unauthorized" | "bug";
 
@@ -24,16 +24,16 @@ export interface NotIssued {
   retryAfterMs?: number;
 }
 
-/** One that says nothing of the client. `unauthorized`: after a judgement, our secret is refused, presumably. */
+/** A failure whose cause is not a rejected client. After `judge`, `unauthorized` means that the secret is presumed rejected. */
 export type Failure = NotIssued & { outcome: Exclude<TokenFailure, "client_rejected"> };
 
 export type TokenAnswer = { outcome: "issued"; tokens: IssuedTokens } | NotIssued;
 
-/** The calls to `{auth_url}/oauth/token`. None ever throws or retries: the credential's row schedules retries. */
+/** The calls to `{auth_url}/oauth/token`. They never throw and never retry, because the credential's row schedules retries. */
 export interface TokenEndpoint {
   /**
-   * A code for the first pair of tokens: the grant code of a provision request, or that of a person's sign-in, with the
-   * verifier of its challenge (RFC 7636).
+   * Exchanges a code for the first token pair: the grant code of a provision request, or the code of a person's sign-in with
+   * the verifier of its challenge (RFC 7636).
    */
   exchange(code: Secret, clientSecret: Secret, verifier?: Secret): Promise<TokenAnswer>;
   /** The old access token stops working as soon as the platform has issued the new one. */
@@ -73,22 +73,22 @@ export function tokenEndpointAt(on: { http: Http; authUrl: string; timeoutMs?: n
 }
 
 function withoutAnswer(error: unknown, sent: readonly string[]): NotIssued {
-  // A mistake of the kit's; its text may hold what we sent.
+  // A fault of the kit. The message is left out, because it may contain the sent secrets.
   if (!(error instanceof TransportError))
     return { outcome: "bug", error: { id: "internal_error", message: `${CALL} could not be made` } };
   const { id, message, status, mayHaveArrived } = error;
   const said = { id, message };
-  // A server that answers with a redirect (a maintenance page, a moved host) has not looked at the grant. Treating that
-  // as a bug would stop the calls for longer than a grant lives, although a maintenance page is soon gone.
+  // A server that answers with a redirect (a maintenance page, a moved host) has not used the grant. As a `bug`, the next call
+  // would come later than the end of the grant.
   if (id === "redirect_refused" || !mayHaveArrived) return { outcome: "not_issued", error: said };
-  // Of an answer that is too large the status is known: a 401 counts as one whatever its body.
+  // An answer that is too large has a status, which counts whatever the body is.
   if (status !== null) return { ...judgeRefusal({ status, headers: {}, body: "" }, sent), error: said };
   return { outcome: "unknown", error: said };
 }
 
 /**
- * Follows the platform document, "Token response", and assumed, section 3. `sent` holds the secrets of the request, for
- * masking. Every 2xx with a well-formed access token is a success, whatever else is odd about it.
+ * Follows the platform document, "Token response", and assumed, section 3. `sent`: the secrets of the request, which are
+ * masked. Every 2xx with a well-formed access token is a success, even if other members are invalid.
  */
 export function judgeTokenAnswer(answer: HttpAnswer, sent: readonly string[]): TokenAnswer {
   const body = answer.status < 300 ? membersOf(answer) : {};
@@ -97,7 +97,7 @@ export function judgeTokenAnswer(answer: HttpAnswer, sent: readonly string[]): T
     : judgeRefusal(answer, sent);
 }
 
-/** The longest life that an access token is given (platform document, "Limits"), whatever the answer says. */
+/** The longest life of an access token (platform document, "Limits"). */
 const MOST_LIFE_SECONDS = 8 * 60 * 60;
 
 function issuedTokens(accessToken: string, body: JsonObject): IssuedTokens {
@@ -107,14 +107,14 @@ function issuedTokens(accessToken: string, body: JsonObject): IssuedTokens {
   return {
     accessToken: new Secret(accessToken),
     refreshToken: isToken(refresh) ? new Secret(refresh) : null,
-    // The 8-hour statement governs; `expires_in` may only shorten it, and nonsense counts as absent.
+    // `expires_in` may only shorten the 8 hours. An invalid value counts as absent.
     lifeSeconds: seconds >= 1 ? Math.min(seconds, MOST_LIFE_SECONDS) : MOST_LIFE_SECONDS,
   };
 }
 
 function judgeRefusal(answer: HttpAnswer, sent: readonly string[]): NotIssued {
   const waitMs = retryAfterMs(answer.headers);
-  // Of a success that cannot be read nothing is quoted: its members may be tokens under another name.
+  // An unreadable success is not quoted, because its members may be tokens under another name.
   const message = `${CALL} answered ${answer.status} without a usable access token`;
   const unreadable = answer.status < 300 && { id: "unreadable_answer", message };
   const error = unreadable || refusalOf(`${CALL} answered`, answer, sent);
@@ -125,10 +125,10 @@ const CLIENT_WORDS: unknown[] = ["invalid_client", "unauthorized_client"];
 /** Complaints of a token endpoint that concern neither the client nor its token. */
 const BUG_WORDS: unknown[] = ["invalid_request", "unsupported_grant_type", "invalid_scope"];
 const LATER_WORDS: unknown[] = ["temporarily_unavailable", "slow_down", "rate_limit"];
-/** By these a server says that it has not acted: request timeout, too early, too many requests. */
+/** The server has not acted: request timeout, too early, too many requests. */
 const LATER_STATUSES = [408, 425, 429];
 
-/** The first line that fits decides. Of the other 4xx, a known word counts before the status. */
+/** The first line that matches decides. For 4xx, the error code of the body counts before the status. */
 function failureOf(answer: HttpAnswer): TokenFailure {
   const { status } = answer;
   const { error, id } = membersOf(answer);
@@ -152,18 +152,17 @@ function isToken(value: unknown): value is string {
 }
 
 /**
- * The platform's verdict on a client secret. `unclear`: a 401 that may as well concern the token that was sent along.
- * `unanswered`: none, because the platform is unreachable or in trouble, or the server that answered is no token endpoint.
- * `because` says what came instead.
+ * The platform's verdict on a client secret. `unclear`: a 401 that may also concern the token of the call. `unanswered`: the
+ * platform is unreachable or fails, or the server is not a token endpoint. `because`: the answer or the error.
  */
 export type Trial =
   { outcome: "accepted" | "rejected" } | { outcome: "unclear" | "unanswered"; because: string };
 
 /**
- * Finds out whether the platform accepts a client secret, before any token depends on it: asks to refresh a token that
- * never existed, so that the call has no effect. A token endpoint checks the client first (RFC 6749, section 5.2;
- * assumed, section 3), so a complaint about anything else means that the secret is accepted. A 404 or 403 means
- * nothing: any server may answer the one, and a firewall the other.
+ * Finds out whether the platform accepts a client secret, before any token depends on it. The call refreshes a token that
+ * never existed, so it has no effect. A token endpoint checks the client first (RFC 6749, section 5.2; assumed, section 3), so
+ * an error about anything else means that the secret is accepted. A 404 or 403 proves nothing: any server may answer the one,
+ * and a firewall the other.
  */
 export async function trySecret({ refresh }: Pick<TokenEndpoint, "refresh">, secret: Secret): Promise<Trial> {
   const answer = await refresh(new Secret(randomUUID()), secret);

@@ -18,7 +18,7 @@ const register = statement<Key>("register_key").sql(
 const known = statement<object, RowOf<typeof KEY>>("known_keys").sql(`SELECT ${KEY} FROM sealing_keys k`);
 const forget = statement<Key>("forget_key").sql(`DELETE FROM sealing_keys WHERE key_id = :keyId`);
 
-// A row that two keys sealed parts of counts for both.
+// A row with parts that two keys sealed counts for both.
 const countUses = statement<object, KeyUse>("count_key_use").sql(
   `SELECT key_id AS "keyId", sum(rows)::int AS rows FROM (
      ${Object.entries(SEALED_COLUMNS)
@@ -38,8 +38,8 @@ export function countKeyUse(db: Database): Promise<KeyUse[]> {
 }
 
 /**
- * Every key that a row still needs must be in the ring; `lost` are the keys of rows that need none any more. Throws
- * {@link Misconfigured} with the id and the number of rows of each missing key. Registers the current key.
+ * Checks that every key that a row needs is in the ring, and registers the current key. `lost`: the keys of rows that are
+ * given up. Throws {@link Misconfigured} with the id and the number of rows of each missing key.
  */
 export async function checkKeys(db: Database, vault: Vault, lost: (string | null)[] = []): Promise<void> {
   const absent = (await db.query(known)).filter(({ keyId }) => !vault.keyIds.includes(keyId));
@@ -52,7 +52,7 @@ export async function checkKeys(db: Database, vault: Vault, lost: (string | null
       throw new Misconfigured(
         `What is sealed in the database needs keys that are not among ENCRYPTION_KEY and DECRYPTION_KEYS:\n${list.join("\n")}\nPut the old key into DECRYPTION_KEYS.`,
       );
-    // No row uses these keys any more: they were retired properly.
+    // No row needs these keys: they were retired properly.
     for (const key of absent) await db.query(forget, key);
   }
   await registerKey(db, vault);
