@@ -2,9 +2,24 @@ import { setMaxListeners } from "node:events";
 
 /** Resolves with `work`, or rejects with `late()` after `ms` milliseconds. The work continues; its result is dropped. */
 export function within<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
+  return unlessAfter<T, T>(ms, work, (_, reject) => reject(late()));
+}
+
+function unlessAfter<T, Else>(
+  ms: number,
+  work: Promise<T>,
+  end: (resolve: (value: Else) => void, reject: (reason: Error) => void) => void,
+): Promise<T | Else> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(late()), ms);
-    work.finally(() => clearTimeout(timer)).then(resolve, reject);
+    const timer = setTimeout(end, ms, resolve, reject);
+    // Without `finally`, which would make two more promises on the way of every provision.
+    const ended =
+      <Value>(settle: (value: Value) => void) =>
+      (value: Value) => {
+        clearTimeout(timer);
+        settle(value);
+      };
+    work.then(ended(resolve), ended(reject));
   });
 }
 
@@ -60,10 +75,7 @@ export async function untilCut<T>(
 
 /** The result of `work`, or `null` after `ms` milliseconds. The work continues. */
 export function orNullAfter<T>(ms: number, work: Promise<T>): Promise<T | null> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(null), ms);
-    work.finally(() => clearTimeout(timer)).then(resolve, reject);
-  });
+  return unlessAfter<T, null>(ms, work, (resolve) => resolve(null));
 }
 
 /** Calls `work` at most once in `ms` milliseconds; all callers in that time get its result. A failure is not kept. */

@@ -17,8 +17,8 @@ import { readBody, readPlan, readProvision } from "./requests.ts";
 
 interface Needs {
   guard: RequestHandler;
-  /** Waits for a service that has just started. */
-  untilReady(): Promise<void>;
+  /** Waits for a service that has just started; null: it has started. */
+  untilReady(): Promise<void> | null;
   callers: Callers;
 }
 
@@ -32,13 +32,15 @@ export function partnerApi(ctx: Context, { guard, untilReady, callers }: Needs):
     .post(async (request, response) => {
       const receivedAtMs = performance.now();
       const wanted = readProvision(await readBody(request), String(request.id));
-      const answer = await untilReady()
-        .then(() => callers.stillWaits(request, receivedAtMs))
-        .then(() => provision(ctx, wanted, receivedAtMs, () => request.socket.writable))
-        .catch(async (error: unknown) => {
-          if (await isLost(ctx, wanted.uuid, error)) lose(ctx, wanted, String(request.id), error);
-          throw error;
-        });
+      let answer: Answer;
+      try {
+        await untilReady();
+        await callers.stillWaits(request, receivedAtMs);
+        answer = await provision(ctx, wanted, receivedAtMs, () => request.socket.writable);
+      } catch (error) {
+        if (await isLost(ctx, wanted.uuid, error)) lose(ctx, wanted, String(request.id), error);
+        throw error;
+      }
       // The platform accepts the grant's code from now on. The job `exchange-grants` runs credentials/pools.ts.
       if (answer.status < 300) response.on("finish", () => ctx.wake.exchangeGrants(ctx.pace.exchangeAfterMs));
       send(response, answer);

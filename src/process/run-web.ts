@@ -26,15 +26,19 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   const { jobs, log, pace } = ctx;
   const stopping = new AbortController();
   const guards = guardsOf(ctx);
-  const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
+  const whenReady: RequestHandler = async (_request, _response, next) => {
+    await untilReady();
+    next();
+  };
   const website = await createWebsite(ctx, { byPassword: guards.operator, whenReady });
   // Pending until the server listens, so that a process that cannot listen claims no work.
   let ready = new Promise<void>(() => undefined);
-  const isReady = () =>
+  let isReady = false;
+  const mayStillStart = () =>
     ready.catch(() => {
       throw notReady();
     });
-  const untilReady = () => within(START_PATIENCE_MS, isReady(), notReady);
+  const untilReady = () => (isReady ? null : within(START_PATIENCE_MS, mayStillStart(), notReady));
   const callers = watchCallers(config.trustProxy > 0);
   const app = createApp(ctx, {
     partnerApi: partnerApi(ctx, { guard: guards.platform, untilReady, callers }),
@@ -47,6 +51,10 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   const { server, close } = createHttpServer(app, log, { mostConnections: most });
   await listen(server, config);
   ready = becomeReady(ctx, "web", stopping.signal, config.webJobs);
+  ready.then(
+    () => (isReady = true),
+    () => undefined,
+  );
   const name = config.host?.replace(/^.*:.*$/, "[$&]") ?? "localhost";
   const url = `http://${name}:${(server.address() as AddressInfo).port}`;
   log.info({ url, mostConnections: most }, "Listening");

@@ -65,16 +65,16 @@ const OF_CREDENTIAL = {
 //
 // The uuid is unique, so a repeated request inserts no row. An imported resource has the stored answer 200, so a repeated
 // provision of it succeeds and its grant is stored.
-const insert = statement<{ rows: readonly StoredProvision[]; exchangeAfterSeconds: number }, ResourceRow>(
-  "provision",
-  { ...OF_RESOURCE, ...OF_CREDENTIAL },
-).sql(
+const insert = statement<
+  { rows: readonly StoredProvision[]; exchangeAfterSeconds: number },
+  { uuid: string }
+>("provision", { ...OF_RESOURCE, ...OF_CREDENTIAL }).sql(
   `WITH incoming AS (
      SELECT * FROM :rows AS i
    ), born AS (
      INSERT INTO resources AS r (${namesOf(OF_RESOURCE)}, state)
      SELECT ${namesOf(OF_RESOURCE)}, CASE WHEN answer_status = 200 THEN 'provisioned' ELSE 'provisioning' END
-     FROM incoming ON CONFLICT (uuid) DO NOTHING RETURNING ${RESOURCE_COLUMNS}
+     FROM incoming ON CONFLICT (uuid) DO NOTHING RETURNING r.uuid
    ), credential AS (
      INSERT INTO credentials (uuid, ${namesOf(OF_CREDENTIAL)}, state, grant_number, grant_deadline, due_at)
      SELECT uuid, ${namesOf(OF_CREDENTIAL)}, CASE WHEN sealed_grant_code IS NULL THEN 'no_grant' ELSE 'grant_pending' END,
@@ -116,25 +116,50 @@ export async function insertProvisions(
   rows: readonly Omit<NewProvision, "isTooLate">[],
 ): Promise<(ResourceRow | null)[]> {
   const stored = rows.map(({ request, answer, traceparent }): StoredProvision => {
-    const { grant, logInputUrl, logDrainToken, options, ...kept } = request;
-    const { uuid } = request;
+    const { uuid, grant, logInputUrl, logDrainToken } = request;
     const sealed = (column: "sealed_log_input_url" | "sealed_log_drain_token", value: Secret | null) =>
       value && vault.seal(resourceSealContext(column, uuid), value);
+    // Member by member: a spread takes a twentieth of the time of a provision.
     return {
-      ...kept,
-      options: JSON.stringify(options),
+      uuid,
+      plan: request.plan,
+      name: request.name,
+      region: request.region,
+      options: JSON.stringify(request.options),
+      callbackUrl: request.callbackUrl,
       sealedLogInputUrl: sealed("sealed_log_input_url", logInputUrl),
       sealedLogDrainToken: sealed("sealed_log_drain_token", logDrainToken),
-      sealedGrantCode: grant && vault.seal(credentialSealContext("sealed_grant_code", uuid), grant.code),
-      grantExpiresAt: grant?.expiresAt ?? null,
-      answerStatus: answer?.status ?? null,
+      answerStatus: answer && answer.status,
       sealedAnswer: answer && sealAnswer(vault, uuid, answer.body),
+      sealedGrantCode: grant && vault.seal(credentialSealContext("sealed_grant_code", uuid), grant.code),
+      grantExpiresAt: grant && grant.expiresAt,
+      requestId: request.requestId,
       traceparent,
     };
   });
   const values = { rows: stored, exchangeAfterSeconds: pace.exchangeAfterMs / 1_000 };
-  const born = new Map((await db.query(insert, values)).map((row) => [row.uuid, row]));
-  return stored.map(({ uuid }) => born.get(uuid) ?? null);
+  const born = new Set((await db.query(insert, values)).map(({ uuid }) => uuid));
+  return stored.map((row) => (born.has(row.uuid) ? resourceOf(row) : null));
+}
+
+/** The row as PostgreSQL would return it: to send and parse it takes longer than to make it. */
+function resourceOf(row: StoredProvision): ResourceRow {
+  const { uuid, name, plan, region, options, answerStatus } = row;
+  const bytes = (sealed: Uint8Array | null) => sealed && Buffer.from(sealed);
+  return {
+    uuid,
+    name,
+    plan,
+    region,
+    // Parsed, as numbers that JSON does not have are not stored.
+    options: JSON.parse(options) as Record<string, unknown>,
+    state: answerStatus === 200 ? "provisioned" : "provisioning",
+    answerStatus,
+    sealedAnswer: bytes(row.sealedAnswer),
+    sealedConfig: null,
+    sealedLogInputUrl: bytes(row.sealedLogInputUrl),
+    sealedLogDrainToken: bytes(row.sealedLogDrainToken),
+  };
 }
 
 const importedApp = statement<{ uuid: string } & Named>("store_imported_app").sql(
