@@ -72,7 +72,9 @@ export function createScrubber(tokenPrefix: string) {
     },
     /** Redacts these values too from now on. */
     hide(...secrets: readonly Secret[]): void {
-      for (const form of formsOf(secrets.map((each) => each.reveal()))) forms.add(form);
+      const values = secrets.map((each) => each.reveal());
+      if (values.every((value) => forms.has(value))) return;
+      for (const form of formsOf(values)) forms.add(form);
       hidden = patternOf(forms);
       suspicious = suspicionOf([...prefixes, ...forms]);
     },

@@ -8,11 +8,14 @@ import { RESOURCE_COLUMNS, type ResourceRow } from "../resources/rows.ts";
 import type { ResourceState } from "../resources/states.ts";
 import {
   IS_VENDOR_CALL,
+  LANE_NAMES,
+  type LaneName,
   type Step,
   type StepKind,
   stepOf,
   VENDOR_CALL_KINDS,
   whereAnnouncing,
+  whereIn,
   whereIndependent,
   whereTurn,
 } from "../resources/step-kinds.ts";
@@ -89,14 +92,15 @@ export async function storeResealed(
 type Counted = { count: number; some: string[] };
 
 // The more often a step has failed, the later it is due; one that the vendor's service still works on is mostly due late
-// as well. So a bounded part, read from that end of the index, holds the steps to be found.
+// as well. So a bounded part, read from that end of each lane's index, holds the steps to be found.
+const latestOf = (lane: LaneName) => `(SELECT uuid, kind, attempts, last_error, detail FROM steps
+     WHERE due_at IS NOT NULL AND ${whereIn(lane)}
+       -- Passes over what was not tried yet, such as the retiring of credentials in two hours.
+       AND (attempts > 0 OR detail ? 'said') ORDER BY due_at DESC LIMIT ${MOST_COUNTED})`;
 const stuck = statement<object, Counted & { kinds: string[] }>("stuck_steps").sql(
   `SELECT count(*)::int AS count, coalesce(array_agg(DISTINCT kind), '{}') AS kinds,
      coalesce((array_agg(uuid::text ORDER BY attempts DESC, uuid))[1:3], '{}') AS some
-   FROM (SELECT uuid, kind, attempts, last_error, detail FROM steps
-     WHERE due_at IS NOT NULL
-       -- Passes over what was not tried yet, such as the retiring of credentials in two hours.
-       AND (attempts > 0 OR detail ? 'said') ORDER BY due_at DESC LIMIT ${MOST_COUNTED}) latest
+   FROM (${LANE_NAMES.map(latestOf).join(" UNION ALL ")}) latest
    WHERE (attempts >= ${ALARM_AFTER_ATTEMPTS} AND last_error IS NOT NULL)
      OR ${IS_LATE}`,
 );

@@ -15,7 +15,8 @@ import { RESOURCE_COLUMNS, type ResourceRow } from "./rows.ts";
  * rotation of all resources may take hours. Each lane is claimed separately and has its own limit, so that no lane waits
  * for a slower one.
  */
-export type LaneName = "vendor" | "platform" | "rotation";
+export const LANE_NAMES = ["vendor", "platform", "rotation"] as const;
+export type LaneName = (typeof LANE_NAMES)[number];
 
 /**
  * `isIndependent`: the step neither waits for other steps of its resource nor delays them, because it reads the present

@@ -20,6 +20,7 @@ const all = (await readdir(FOLDER)).filter((name) => !name.includes(".")).sort()
 const NONE = "no-such-folder";
 const read = (name: string) => readFile(path.join(FOLDER, name, "migration.sql"), "utf8");
 
+const statementsIn = (script: string) => script.replace(/^--.*$/gm, "").match(/;/g)!.length;
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
 /** Another migration, whose script a test writes. */
@@ -68,7 +69,11 @@ describe("kit migrate, on an empty database,", () => {
     expect(rows).toEqual(
       all.map((name, i) => ({
         id: expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
-        ...{ migration_name: name, checksum: sha256(scripts[i]!), applied_steps_count: 1, logs: null },
+        ...{ migration_name: name, checksum: sha256(scripts[i]!), logs: null },
+        // Outside a transaction each statement is a step.
+        applied_steps_count: scripts[i]!.startsWith("-- not in a transaction")
+          ? statementsIn(scripts[i]!)
+          : 1,
         ...{ started_at: expect.any(Date), finished_at: expect.any(Date), took: true, rolled_back_at: null },
       })),
     );

@@ -1,7 +1,9 @@
 /** The statements that a migration may run on tables which an older build still uses. */
 const HARMLESS = [
   /^CREATE TABLE "/,
-  /^CREATE INDEX (IF NOT EXISTS )?"/,
+  /^CREATE INDEX (CONCURRENTLY )?(IF NOT EXISTS )?"/,
+  // Without an index the older build is only slower. PostgreSQL refuses it for the index of a constraint.
+  /^DROP INDEX CONCURRENTLY IF EXISTS "\w+"$/,
   /^COMMENT ON /,
   // What the older build writes may be moved elsewhere.
   /^CREATE (FUNCTION|TRIGGER) /,

@@ -3,14 +3,21 @@ import { endToEnd } from "./end-to-end.ts";
 import { growthOfProcesses, growthOfResources } from "./growth.ts";
 import { mixed } from "./mixed.ts";
 import { processOfWeb } from "./process.ts";
-import { provision200, provision202, provisionTwin, slowDisk } from "./provision.ts";
+import {
+  provision200,
+  provision202,
+  provisionFacts,
+  provisionMany,
+  provisionTwin,
+  slowDisk,
+} from "./provision.ts";
 import { refreshFast, refreshSlow } from "./refresh.ts";
 import { reseal } from "./reseal.ts";
 import type { Work } from "./work.ts";
 
 /** All works, in the order of the report. */
 export const works: readonly Work[] = [
-  ...[provision202, provision200, slowDisk, provisionTwin, endToEnd],
+  ...[provision202, provisionMany, provision200, provisionFacts, slowDisk, provisionTwin, endToEnd],
   ...[refreshSlow, refreshFast, reseal, claim],
   ...[processOfWeb, mixed],
   ...[growthOfProcesses, growthOfResources],

@@ -59,7 +59,7 @@ export const endToEnd: Work = {
         floor: { name: "plain-twin", value: floor.perSecond },
         subject: subject.perSecond,
         ratio,
-        target: { atLeast: 10 },
+        target: { atLeast: 15 },
         sample: subject,
       },
       {
@@ -73,7 +73,7 @@ export const endToEnd: Work = {
       },
       {
         ...{ work: "memory, most while all that is done", unit: "MB", floor: null, subject: memoryMb },
-        ...{ ratio: null, target: { atMost: 200 } },
+        ...{ ratio: null, target: { atMost: 180 } },
       },
     ];
   },

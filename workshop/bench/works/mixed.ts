@@ -95,6 +95,6 @@ function lineFor(when: string, quiet: readonly number[], busy: readonly number[]
     floor: { name: "quiet", value: median(quiet) },
     subject: median(busy),
     ratio: median(busy.map((ms, round) => ms / quiet[round]!)),
-    target: { atMost: 3 },
+    target: { atMost: 2 },
   };
 }

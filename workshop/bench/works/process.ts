@@ -22,9 +22,9 @@ export const processOfWeb: Work = {
   async measure(bench) {
     const [withPages, without] = [await measureStart(bench, WITH_PAGES), await measureStart(bench, {})];
     return [
-      line("start to listening", "s", withPages.seconds, 0.6),
+      line("start to listening", "s", withPages.seconds, 0.5),
       line("start to listening, without pages", "s", without.seconds),
-      line("memory, idle", "MB", withPages.idleMb, 110),
+      line("memory, idle", "MB", withPages.idleMb, 85),
       line("memory, idle, without pages", "MB", without.idleMb),
     ];
   },

@@ -11,6 +11,7 @@ import type { Line, Target, Work } from "./work.ts";
 // completes. What comes after the answer is measured in end-to-end.ts.
 
 const CONNECTIONS = 32;
+const MANY_CONNECTIONS = 128;
 /** PostgreSQL's error code for missing privileges. */
 const NOT_ALLOWED = "42501";
 
@@ -22,19 +23,40 @@ const PLANS = { 202: "dedicated", 200: "basic" };
 /** Answers 202 against a bare `node:http` server with one INSERT per request. */
 export const provision202: Work = {
   name: "provision-202",
-  measure: (bench) => compare(bench, { status: 202, floor: "bare-http", target: { atLeast: 1.3 } }),
+  measure: (bench) => compare(bench, { status: 202, floor: "bare-http", target: { atLeast: 1 } }),
+};
+
+/** The same with more requests at once, which is what batches are for. */
+export const provisionMany: Work = {
+  name: "provision-many",
+  measure: (bench) =>
+    compare(bench, {
+      status: 202,
+      floor: "bare-http",
+      target: { atLeast: 1.3 },
+      connections: MANY_CONNECTIONS,
+    }),
 };
 
 /** Answers 200 against the same floor. */
 export const provision200: Work = {
   name: "provision-200",
-  measure: (bench) => compare(bench, { status: 200, floor: "bare-http", target: { atLeast: 0.9 } }),
+  measure: (bench) => compare(bench, { status: 200, floor: "bare-http", target: { atLeast: 0.7 } }),
+};
+
+/** Both against a bare server that writes the same rows, a statement for each write. */
+export const provisionFacts: Work = {
+  name: "provision-facts",
+  measure: async (bench) => [
+    ...(await compare(bench, { status: 202, floor: "equal-facts", target: { atLeast: 1.5 } })),
+    ...(await compare(bench, { status: 200, floor: "equal-facts", target: { atLeast: 1.2 } })),
+  ],
 };
 
 /** Answers 202 against a first version's code: Express, zod, pino-http, and Prisma's create. */
 export const provisionTwin: Work = {
   name: "provision-twin",
-  measure: (bench) => compare(bench, { status: 202, floor: "plain-twin", target: { atLeast: 10 } }),
+  measure: (bench) => compare(bench, { status: 202, floor: "plain-twin", target: { atLeast: 12 } }),
 };
 
 /**
@@ -60,17 +82,20 @@ export const slowDisk: Work = {
   },
 };
 
+type Floor = "bare-http" | "equal-facts" | "plain-twin";
+
 interface Comparison {
   status: 200 | 202;
-  floor: "bare-http" | "plain-twin";
+  floor: Floor;
   target: Target;
+  connections?: number;
   /** How much longer each flush to the disk takes, in ms, for both sides. */
   flushMs?: number;
 }
 
 async function compare(
   bench: Bench,
-  { status, floor: floorName, target, flushMs = 0 }: Comparison,
+  { status, floor: floorName, target, flushMs = 0, connections = CONNECTIONS }: Comparison,
 ): Promise<Line[]> {
   await bench.platform.tell({ tokenMs: NEVER_MS });
   const floorDatabase = await bench.databases.create({ flushMs });
@@ -78,14 +103,17 @@ async function compare(
   const floor = await bench.startFloor(floorName, bench.settingsFor(floorDatabase));
   const service = await bench.startService("web", bench.settingsFor(database));
   const asked = {
-    floor: provisions({ plan: PLANS[202], status: 202 }),
+    // The other floors answer every plan with 202.
+    floor: provisions(
+      floorName === "equal-facts" ? { plan: PLANS[status], status } : { plan: PLANS[202], status: 202 },
+    ),
     service: provisions({ plan: PLANS[status], status }),
   };
   const { quick, roundMs } = bench.options;
 
   const outcome = await contest(
-    await contestant(floor, asked.floor, roundMs),
-    await contestant(service, asked.service, roundMs),
+    await contestant(floor, asked.floor, { connections, roundMs }),
+    await contestant(service, asked.service, { connections, roundMs }),
     quick ? 2 : 6,
   );
   await Promise.all([floor.kill(), service.kill()]);
@@ -94,7 +122,11 @@ async function compare(
   await Promise.all([database.drop(), floorDatabase.drop()]);
   return [
     {
-      work: `provision answered ${status}${flushMs > 0 ? `, a disk ${flushMs} ms slower` : ""}`,
+      work: [
+        `provision answered ${status}`,
+        flushMs > 0 ? `, a disk ${flushMs} ms slower` : "",
+        connections === CONNECTIONS ? "" : `, ${connections} at once`,
+      ].join(""),
       unit: "req/s",
       floor: { name: floorName, value: outcome.floor.perSecond },
       subject: outcome.subject.perSecond,
@@ -109,19 +141,15 @@ async function compare(
 async function contestant(
   program: Program,
   traffic: ReturnType<typeof provisions>,
-  roundMs: number,
+  { connections, roundMs }: { connections: number; roundMs: number },
 ): Promise<Contestant> {
-  const round = (forMs: number) => measureLoad(program, traffic, { connections: CONNECTIONS, forMs });
+  const round = (forMs: number) => measureLoad(program, traffic, { connections, forMs });
   await round(roundMs / 2);
   return { round: () => round(roundMs) };
 }
 
 /** The floor's answers are checked like the service's. */
-async function checkFloor(
-  name: "bare-http" | "plain-twin",
-  { ask }: Database,
-  uuids: readonly string[],
-): Promise<void> {
+async function checkFloor(name: Floor, { ask }: Database, uuids: readonly string[]): Promise<void> {
   const table = name === "bare-http" ? "floor" : "resources";
   expectAll(await ask<{ uuid: string }>(`SELECT uuid FROM ${table}`), uuids);
 }

@@ -59,7 +59,7 @@ export const refreshSlow: Work = {
         floor: { name: "limit", value: limit },
         subject: perSecond,
         ratio: perSecond / limit,
-        target: { atLeast: 0.7 },
+        target: { atLeast: 0.9 },
         sample: {
           cpuMicros: figure((sample) => sample.cpuMicros),
           memoryMb: figure((sample) => sample.memoryMb),
