@@ -2,6 +2,8 @@
 export interface Pace {
   /** From the answer to a provision until its grant is exchanged: the platform must have seen the answer first. */
   readonly exchangeAfterMs: number;
+  /** After this delay a job looks for work that is due; one look serves all that falls due meanwhile. */
+  readonly soonMs: number;
   /** How long the vendor's function may take before the answer is "later": the platform wants one within 3 s. */
   readonly vendorMs: number;
   /** How long one request may wait for the database in all, so that it is answered before the platform gives up. */
@@ -37,6 +39,7 @@ export interface Pace {
 
 export const PACE: Pace = {
   exchangeAfterMs: 1_000,
+  soonMs: 50,
   vendorMs: 2_800,
   requestMs: 8_000,
   pauses: 1,

@@ -1,6 +1,7 @@
 import { createTask } from "node-cron";
 import { endsByItself } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
+import type { Pace } from "../pace.ts";
 
 /** The background jobs, as the heartbeats, the metrics and the log name them. */
 export const JOB_NAMES = [
@@ -27,20 +28,17 @@ type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Tail}`
 
 /**
  * Has a job look for work soon, once for all that falls due meanwhile: a function for each job, as `runVendorSteps` for
- * `run-vendor-steps`. In `inMs` ms, 50 unless given.
+ * `run-vendor-steps`. In `inMs` ms, the pace's `soonMs` unless given.
  */
 export type Wake = Readonly<Record<CamelCase<JobName>, (inMs?: number) => void>>;
 
-export function wakeBy(wake: (job: JobName, inMs: number) => void): Wake {
+export function wakeBy(wake: (job: JobName, inMs: number) => void, soonMs = 0): Wake {
   const functions = JOB_NAMES.map((job) => {
     const name = job.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-    return [name, (inMs = SOON_MS) => wake(job, inMs)];
+    return [name, (inMs = soonMs) => wake(job, inMs)];
   });
   return Object.fromEntries(functions) as Wake;
 }
-
-/** One look after this delay serves all that ends meanwhile. */
-const SOON_MS = 50;
 
 /** It finds its work by state, so a superfluous run does no harm. */
 export interface Job {
@@ -71,11 +69,10 @@ const LONGEST_RUN_MS = 20_000;
 const HANGS_AFTER_MS = 60_000;
 /** Work due sooner than this is not left to the next tick: a grant's longest pause is a minute. */
 const SOON_SECONDS = 70;
-const LEAST_PAUSE_MS = 100;
 
-type Needs = { jobs: readonly Job[]; beat(name: string): Promise<void>; log: Log };
+type Needs = Pick<Pace, "soonMs"> & { jobs: readonly Job[]; beat(name: string): Promise<void>; log: Log };
 
-export function createJobs({ jobs, beat, log }: Needs): Jobs {
+export function createJobs({ jobs, beat, log, soonMs }: Needs): Jobs {
   let isStopping = false;
   /** Of recent runs, even ended ones: work that a run started still listens to its signal. */
   const claiming = new Set<AbortController>();
@@ -118,7 +115,7 @@ export function createJobs({ jobs, beat, log }: Needs): Jobs {
       // What fell due during this run may be older than `nextInSeconds` looks back: after a run that took rows, look
       // again.
       const seconds = typeof taken === "number" && taken > 0 ? 0 : await job.nextInSeconds?.();
-      if (seconds != null && seconds < SOON_SECONDS) wake(job, Math.max(seconds * 1000, LEAST_PAUSE_MS));
+      if (seconds != null && seconds < SOON_SECONDS) wake(job, Math.max(seconds * 1000, 2 * soonMs));
     } catch (error) {
       const level = endsByItself(error) ? "warn" : "error";
       log[level]({ job: job.name, error }, "A job failed; the next tick tries again");
