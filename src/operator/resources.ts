@@ -6,7 +6,7 @@ import { databaseClock } from "../database/clock.ts";
 import { type Database, type Queryable, retryWhileUnreachable } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
 import { wakeBy } from "../jobs/run.ts";
-import { forgetFindings, forgetUnknown, type MarkKind } from "../ledgers/store.ts";
+import { forgetAbout, type MarkKind } from "../ledgers/store.ts";
 import { createLog } from "../logging/log.ts";
 import { PACE } from "../pace.ts";
 import type { Named } from "../platform/types.ts";
@@ -156,8 +156,7 @@ function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step
 export async function eraseResource(db: Database, uuid: string): Promise<{ erased: string }> {
   // `deprovision` would store a tombstone for an unknown uuid too, as for requests that arrive out of order.
   if (!(await findResource(db, uuid))) {
-    await forgetFindings(db, uuid);
-    if (await forgetUnknown(db, uuid)) return { erased: uuid };
+    if (await forgetAbout(db, uuid)) return { erased: uuid };
     throw new UnknownResource(uuid);
   }
   const log = createLog("silent", createScrubber(""));
@@ -169,8 +168,7 @@ export async function eraseResource(db: Database, uuid: string): Promise<{ erase
     await event.updateMany({ where: { uuid }, data: { detail: {} } });
     await lostSale.updateMany({ where: { uuid }, data: { name: null } });
   }
-  await forgetUnknown(db, uuid);
-  await forgetFindings(db, uuid);
+  await forgetAbout(db, uuid);
   return { erased: uuid };
 }
 
