@@ -33,10 +33,10 @@ export type Database = Queryable & {
   /** As `query`, in a `planned` transaction: for a statement that reads many rows. */
   readWhole: Queryable["query"];
   /**
-   * The typed client, for plain statements of pages: one or a few tables, by key or a simple filter. SQL keeps what Prisma
-   * cannot say in one statement (claims, compare-and-sets, batches, sums, what is due by the database's clock), and what a
-   * provision, a refresh, a sweep, the view of a customer's page, a long command or each command of `kit` needs, plain or
-   * not: its first use costs a process 0.15 s, 0.06 s of them at a stretch, and 50 MB for good (docs/decisions.md).
+   * The typed client, for the plain statements of pages: rows by key or by a simple filter. SQL keeps what Prisma cannot say
+   * in one statement (claims, locks, several tables at once, sums, what is due by the database's clock), and, plain or not,
+   * what a provision, a refresh, a sweep, the view of a customer's page, a long command or each command of `kit` needs: the
+   * first use of Prisma costs a process 0.15 s, of which it answers nobody for 0.06 s, and 50 MB (docs/decisions.md).
    */
   prisma(): Promise<PrismaClient>;
   /** The client of a vendor's own schema, on the same connections. */
