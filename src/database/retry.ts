@@ -29,7 +29,7 @@ export function refused(error: unknown): unknown {
   refusals.add(Object(error) as object);
   return error;
 }
-/** Prisma's errors at connecting: a wrong password, no such database, no such role, TLS. It throws none that is noted. */
+/** Prisma's own errors of a refused connection: a wrong password, no such database, no such role, TLS. */
 const PRISMA_REFUSALS = /^P10(00|03|10|11)$/;
 const wasRefused = (error: unknown) =>
   refusals.has(Object(error) as object) || PRISMA_REFUSALS.test(clues(error).code);

@@ -249,7 +249,7 @@ export const endCustomerAction = (db: Queryable, uuid: string, id: number, end: 
   db.query(endAction, { uuid, id, detail: JSON.stringify(end) });
 
 /** After so long its process has died: no action takes longer. */
-const LONGEST_ACTION_MS = 60_000;
+export const LONGEST_ACTION_MS = 60_000;
 
 /** What came of the action that this form asked for; `null` if there was none. */
 export async function customerAction(db: Database, uuid: string, form: string): Promise<ActionEnd | null> {

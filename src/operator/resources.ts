@@ -5,6 +5,7 @@ import type { Event, Step } from "../database/client/client.ts";
 import { databaseClock } from "../database/clock.ts";
 import { type Database, type Queryable, retryWhileUnreachable } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
+import { LONGEST_ACTION_MS } from "../extend/store.ts";
 import { wakeBy } from "../jobs/run.ts";
 import { forgetAbout, type MarkKind } from "../ledgers/store.ts";
 import { createLog } from "../logging/log.ts";
@@ -94,8 +95,8 @@ export async function showResource(db: Database, uuid: string) {
 
 function eventOf({ at, type, detail }: Event, nowMs: number) {
   const { state } = Object(detail) as { state?: string };
-  // Its process has died: no action of a customer's takes a minute.
-  const isLost = type === "customer_action" && state === "running" && nowMs - at.getTime() > 60_000;
+  const isOver = nowMs - at.getTime() > LONGEST_ACTION_MS;
+  const isLost = type === "customer_action" && state === "running" && isOver;
   return { at: at.toISOString(), type, detail: isLost ? { ...Object(detail), state: "unknown" } : detail };
 }
 

@@ -208,7 +208,8 @@ export async function openSession(
 /** Whose session it is. None whose row, or that of its person, was changed by somebody else than this service. */
 export async function findSession(needs: Finding, id: Secret): Promise<Account | null> {
   const { found, now } = await patiently(() => lookUp(needs, id));
-  if (!found) return null;
+  // The person may go between the two statements of the look.
+  if (!found?.of) return null;
   const { idHash, seenAt, proof, of } = found;
   const { uuid, email, isEmailVerified, name } = of;
   const isOurs =
