@@ -53,7 +53,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   checkOffer(ctx.offer);
   const closers: (() => unknown)[] = [];
   ctx.trace = config.otlpEndpoint ? (await import("./trace/open-telemetry.ts")).openTelemetry(ctx) : NO_TRACE;
-  ctx.wake = wakeBy((job, inMs) => ctx.trace.outside(() => ctx.jobs.wake(job, inMs)));
+  ctx.wake = wakeBy((job, inMs) => ctx.trace.outside(() => ctx.jobs.wake(job, inMs)), ctx.pace.soonMs);
 
   closers.push(() => ctx.trace.close());
   ctx.metrics = createMetrics();
@@ -123,7 +123,12 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.platformFor = createPlatformFor({ ...noticing, tokensOf: (uuid) => tokensOf(ctx, uuid) }, clock);
 
   ctx.work = resourceRunner(ctx, ROTATION_STEPS);
-  ctx.jobs = createJobs({ jobs: timetable(ctx), beat: (name) => noteBeat(ctx.db, name), log: ctx.log });
+  ctx.jobs = createJobs({
+    jobs: timetable(ctx),
+    beat: (name) => noteBeat(ctx.db, name),
+    log: ctx.log,
+    soonMs: ctx.pace.soonMs,
+  });
   closers.push(
     () => totals.stop(),
     // Also refreshes whose caller no longer waits: a page that was answered without them, or a step that was stopped.

@@ -2,6 +2,8 @@
 export interface Pace {
   /** From the answer to a provision until its grant is exchanged. The platform accepts the code after it has the answer. */
   readonly exchangeAfterMs: number;
+  /** After this delay a job looks for due work; one run serves all work that falls due until then. */
+  readonly soonMs: number;
   /** How long the vendor's function may take before the answer is "later". The platform wants an answer within 3 s. */
   readonly vendorMs: number;
   /** How long one request may wait for the database in all. The platform gives up later. */
@@ -37,6 +39,7 @@ export interface Pace {
 
 export const PACE: Pace = {
   exchangeAfterMs: 1_000,
+  soonMs: 50,
   vendorMs: 2_800,
   requestMs: 8_000,
   pauses: 1,

@@ -20,7 +20,7 @@ export type DatabaseSettings = {
 /** `name`: the statement's name, or Prisma's operation, such as `LostSale.createMany`. */
 export type Failed = { name: string; isWrite: boolean };
 
-/** Claims, compare-and-sets and the request path use `query`; other reads for operators use Prisma. */
+/** Which statement goes through `query`, and which through `prisma`, stands at `prisma`. */
 export type Database = Queryable & {
   /** Commits when `work` resolves, rolls back when it throws. `work` must wait only for the database. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
@@ -28,6 +28,12 @@ export type Database = Queryable & {
   planned<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
   /** As `query`, in a `planned` transaction: for a statement that reads many rows. */
   readWhole: Queryable["query"];
+  /**
+   * The typed client, for the plain statements of pages: rows by key or by a simple filter. SQL keeps what Prisma cannot say
+   * in one statement (claims, locks, several tables at once, sums, what is due by the database's clock), and, plain or not,
+   * what a provision, a refresh, a sweep, the view of a customer's page, a long command or each command of `kit` needs: the
+   * first use of Prisma costs a process 0.15 s, of which it answers nobody for 0.06 s, and 50 MB (docs/decisions.md).
+   */
   prisma(): Promise<PrismaClient>;
   /** The client of a vendor's own schema, on the same connections. */
   prismaOfYours<Client extends Closable>(load: () => Promise<Generated<Client>>): Promise<Client>;

@@ -29,7 +29,10 @@ export function refused(error: unknown): unknown {
   refusals.add(Object(error) as object);
   return error;
 }
-const wasRefused = (error: unknown) => refusals.has(Object(error) as object);
+/** Prisma's own errors of a refused connection: a wrong password, no such database, no such role, TLS. */
+const PRISMA_REFUSALS = /^P10(00|03|10|11)$/;
+const wasRefused = (error: unknown) =>
+  refusals.has(Object(error) as object) || PRISMA_REFUSALS.test(clues(error).code);
 
 /**
  * Whether a retry may succeed soon. In a running service every failed connection counts: the database accepted

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { YourJob as JobModel } from "../database/client/client.ts";
+import { databaseClock } from "../database/clock.ts";
 import type { Database } from "../database/database.ts";
 import { anyRow, oneRow, type Queryable, statement, type Stored } from "../database/statement.ts";
 import { whereHeld } from "../processes/history-store.ts";
@@ -220,11 +221,6 @@ const endAction = statement<{ uuid: string; id: number; detail: string }>("end_c
    -- Only a running action is ended, so that erased details are not written again.
    WHERE uuid = :uuid AND id = :id AND detail->>'state' = 'running'`,
 );
-const actionOf = statement<{ uuid: string; form: string }, ActionEnd>("customer_action").sql(
-  `SELECT detail->>'said' AS said, CASE WHEN detail->>'state' = 'running' AND at < now() - interval '1 minute' THEN 'unknown'
-     ELSE detail->>'state' END AS state
-   FROM events WHERE uuid = :uuid AND type = 'customer_action' AND detail->>'form' = :form`,
-);
 
 /** The state of a customer's action. `unknown`: the process ended before the action did. */
 export interface ActionEnd {
@@ -252,5 +248,16 @@ export async function beginCustomerAction(
 export const endCustomerAction = (db: Queryable, uuid: string, id: number, end: ActionEnd) =>
   db.query(endAction, { uuid, id, detail: JSON.stringify(end) });
 
-export const customerAction = (db: Queryable, uuid: string, form: string) =>
-  oneRow(db, actionOf, { uuid, form });
+/** After so long its process has died: no action takes longer. */
+export const LONGEST_ACTION_MS = 60_000;
+
+/** What came of the action that this form asked for; `null` if there was none. */
+export async function customerAction(db: Database, uuid: string, form: string): Promise<ActionEnd | null> {
+  const { event } = await db.prisma();
+  const where = { uuid, type: "customer_action", detail: { path: ["form"], equals: form } };
+  const found = await event.findFirst({ where });
+  if (!found) return null;
+  const { state, said = null } = found.detail as object as Partial<ActionEnd>;
+  const isOver = (await databaseClock(db)) - found.at.getTime() > LONGEST_ACTION_MS;
+  return { state: state === "running" && isOver ? "unknown" : state!, said };
+}

@@ -1,6 +1,7 @@
 import { createTask } from "node-cron";
 import { endsByItself } from "../database/retry.ts";
 import type { Log } from "../logging/log.ts";
+import type { Pace } from "../pace.ts";
 
 /** The background jobs, as the heartbeats, the metrics and the log name them. What each runs is in timetable.ts. */
 export const JOB_NAMES = [
@@ -26,21 +27,18 @@ type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Tail}`
   : Name;
 
 /**
- * A function for each job that makes it run soon: `runVendorSteps` for `run-vendor-steps`. The job runs in `inMs` ms, 50
- * unless given, once for all calls until then.
+ * A function for each job that makes it run soon: `runVendorSteps` for `run-vendor-steps`. The job runs in `inMs` ms, the
+ * pace's `soonMs` unless given, once for all calls until then.
  */
 export type Wake = Readonly<Record<CamelCase<JobName>, (inMs?: number) => void>>;
 
-export function wakeBy(wake: (job: JobName, inMs: number) => void): Wake {
+export function wakeBy(wake: (job: JobName, inMs: number) => void, soonMs = 0): Wake {
   const functions = JOB_NAMES.map((job) => {
     const name = job.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-    return [name, (inMs = SOON_MS) => wake(job, inMs)];
+    return [name, (inMs = soonMs) => wake(job, inMs)];
   });
   return Object.fromEntries(functions) as Wake;
 }
-
-/** One run after this delay serves all work that falls due until then. */
-const SOON_MS = 50;
 
 /** A background job. It finds its work by the state of rows, so a superfluous run does no harm. */
 export interface Job {
@@ -71,11 +69,10 @@ const LONGEST_RUN_MS = 20_000;
 const HANGS_AFTER_MS = 60_000;
 /** Work due sooner than this is not left to the next tick: a grant's longest pause is a minute. */
 const SOON_SECONDS = 70;
-const LEAST_PAUSE_MS = 100;
 
-type Needs = { jobs: readonly Job[]; beat(name: string): Promise<void>; log: Log };
+type Needs = Pick<Pace, "soonMs"> & { jobs: readonly Job[]; beat(name: string): Promise<void>; log: Log };
 
-export function createJobs({ jobs, beat, log }: Needs): Jobs {
+export function createJobs({ jobs, beat, log, soonMs }: Needs): Jobs {
   let isStopping = false;
   /** The signals of recent runs, including ended ones: work that a run started still listens to its signal. */
   const claiming = new Set<AbortController>();
@@ -120,7 +117,7 @@ export function createJobs({ jobs, beat, log }: Needs): Jobs {
       await beat(job.name);
       // Work that fell due during the run may be too old for `nextInSeconds`, so a run that took rows is followed by another.
       const seconds = typeof taken === "number" && taken > 0 ? 0 : await job.nextInSeconds?.();
-      if (seconds != null && seconds < SOON_SECONDS) wake(job, Math.max(seconds * 1000, LEAST_PAUSE_MS));
+      if (seconds != null && seconds < SOON_SECONDS) wake(job, Math.max(seconds * 1000, 2 * soonMs));
     } catch (error) {
       const level = endsByItself(error) ? "warn" : "error";
       log[level]({ job: job.name, error }, "A job failed; the next tick retries");

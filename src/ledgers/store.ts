@@ -1,4 +1,5 @@
 import type { LedgerMark } from "../database/client/client.ts";
+import type { Database } from "../database/database.ts";
 import { anyRow, type Queryable, statement } from "../database/statement.ts";
 import { whereCan } from "../resources/states.ts";
 
@@ -142,17 +143,13 @@ const prune = statement("prune_marks").sql(
 
 export const pruneMarks = (db: Queryable) => db.query(prune);
 
-const forget = statement<OfAddon, OfAddon>("forget_unknown").sql(
-  `DELETE FROM ledger_marks WHERE uuid = :uuid AND kind = 'unknown_resource' RETURNING uuid`,
-);
-
-/** True: there was such a mark. */
-export const forgetUnknown = (db: Queryable, uuid: string) => anyRow(db, forget, { uuid });
-
-const forgetAll = statement<OfAddon>("forget_findings").sql(`DELETE FROM ledger_findings WHERE uuid = :uuid`);
-
-/** What comparisons found about one resource. */
-export const forgetFindings = (db: Queryable, uuid: string) => db.query(forgetAll, { uuid });
+/** Forgets what comparisons found about one resource, and that the platform asked about it. `false`: it had not asked. */
+export async function forgetAbout(db: Database, uuid: string): Promise<boolean> {
+  const { ledgerFinding, ledgerMark } = await db.prisma();
+  await ledgerFinding.deleteMany({ where: { uuid } });
+  const kind: MarkKind = "unknown_resource";
+  return (await ledgerMark.deleteMany({ where: { uuid, kind } })).count > 0;
+}
 
 /** The most marks of a kind that are counted. */
 const MOST = 10_000;

@@ -9,8 +9,8 @@ import {
   type Stored,
 } from "../database/statement.ts";
 
-// What writes an action into the audit trail. Not through Prisma, which takes 100 MB of memory: each command of `kit` that
-// changes something is in the trail.
+// What writes an action into the audit trail. SQL, because each command of `kit` that changes something is in the trail, and
+// a long one stores its progress (`Database.prisma`).
 
 export interface Operator {
   /** The account's e-mail; `operator` for the password; for a command, the system's user. */

@@ -11,7 +11,7 @@ import { whereGone } from "../ledgers/store.ts";
 import type { ResourceState } from "../resources/states.ts";
 import { keyIdInSql } from "../vault/vault.ts";
 
-// What operators see of resources. Not through Prisma, which takes 100 MB of memory: too much for an export of all.
+// What operators see of resources. SQL, because an export and a comparison of all need it (`Database.prisma`).
 
 const RESOURCE = columnsOf<Typed<Resource, { state: ResourceState }>>()(
   "r",

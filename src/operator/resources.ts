@@ -7,8 +7,9 @@ import type { Database } from "../database/database.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import type { Queryable } from "../database/statement.ts";
 import { Refusal } from "../errors.ts";
+import { LONGEST_ACTION_MS } from "../extend/store.ts";
 import { wakeBy } from "../jobs/run.ts";
-import { forgetFindings, forgetUnknown, type MarkKind } from "../ledgers/store.ts";
+import { forgetAbout, type MarkKind } from "../ledgers/store.ts";
 import { createLog } from "../logging/log.ts";
 import { PACE } from "../pace.ts";
 import type { Named } from "../platform/types.ts";
@@ -96,8 +97,8 @@ export async function showResource(db: Database, uuid: string) {
 
 function eventOf({ at, type, detail }: Event, nowMs: number) {
   const { state } = Object(detail) as { state?: string };
-  // Its process has died: no action of a customer's takes a minute.
-  const isLost = type === "customer_action" && state === "running" && nowMs - at.getTime() > 60_000;
+  const isOver = nowMs - at.getTime() > LONGEST_ACTION_MS;
+  const isLost = type === "customer_action" && state === "running" && isOver;
   return { at: at.toISOString(), type, detail: isLost ? { ...Object(detail), state: "unknown" } : detail };
 }
 
@@ -158,8 +159,7 @@ function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step
 export async function eraseResource(db: Database, uuid: string): Promise<{ erased: string }> {
   // `deprovision` would store a tombstone for an unknown uuid too, as for requests that arrive out of order.
   if (!(await findResource(db, uuid))) {
-    await forgetFindings(db, uuid);
-    if (await forgetUnknown(db, uuid)) return { erased: uuid };
+    if (await forgetAbout(db, uuid)) return { erased: uuid };
     throw new UnknownResource(uuid);
   }
   const log = createLog("silent", createScrubber(""));
@@ -171,8 +171,7 @@ export async function eraseResource(db: Database, uuid: string): Promise<{ erase
     await event.updateMany({ where: { uuid }, data: { detail: {} } });
     await lostSale.updateMany({ where: { uuid }, data: { name: null } });
   }
-  await forgetUnknown(db, uuid);
-  await forgetFindings(db, uuid);
+  await forgetAbout(db, uuid);
   return { erased: uuid };
 }
 

@@ -1,3 +1,4 @@
+import type { State } from "../credentials/states.ts";
 import type {
   Credential,
   CustomerSession,
@@ -6,9 +7,10 @@ import type {
   Session,
   UsedSignOn,
 } from "../database/client/client.ts";
+import { databaseClock } from "../database/clock.ts";
 import type { Database } from "../database/database.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
-import { anyRow, columnsOf, oneRow, type RowOf, statement, type Stored } from "../database/statement.ts";
+import { anyRow, columnsOf, oneRow, type RowOf, statement } from "../database/statement.ts";
 import type { Log } from "../logging/log.ts";
 import type { Account } from "../platform/authorizations.ts";
 import type { Clocks } from "../processes/clocks.ts";
@@ -19,8 +21,8 @@ import { randomId } from "./cookies.ts";
 import { isProven, proofOf } from "./proof.ts";
 import type { SignedForm } from "./sign-on.ts";
 
-// Sessions of people and of customers. The database's clock alone decides how long they last, so nearly all is SQL. An id
-// exists in one browser's cookie and nowhere else; stored is its keyed hash.
+// Sessions of people and of customers. The database's clock alone decides how long they last. An id exists in one browser's
+// cookie and nowhere else; stored is its keyed hash.
 
 type Needs = { db: Database; vault: Vault };
 /** For finding a session: one that is refused is logged. */
@@ -44,8 +46,11 @@ export const SESSION_SECONDS = 12 * 3600;
 export const CUSTOMER_SESSION_SECONDS = 4 * 3600;
 
 const patiently = <T>(work: () => Promise<T>) => retryWhileUnreachable(work, { upToMs: 4_000 });
-/** One that nobody used for an hour ends, however much of its time is left. */
-const IS_IN_USE = `seen_at > now() - interval '60 minutes'`;
+/** One that nobody used for so long ends, however much of its time is left. */
+const IDLE_MINUTES = 60;
+const IS_IN_USE = `seen_at > now() - interval '${IDLE_MINUTES} minutes'`;
+/** A use is stored if none was for so long, so that most requests change no row. */
+const NOTED_MINUTES = 5;
 
 /** A person who has just signed in, with sealed tokens, which fall due after `share` of their life. */
 interface NewPerson extends Account {
@@ -104,23 +109,10 @@ const open = statement<NewSession>("open_session").sql(
 
 type Hashes = { hashes: readonly Uint8Array[] };
 
-const SESSION = columnsOf<Session>()("s", "idHash", "proof");
-const PERSON = columnsOf<Person>()("p", "uuid", "email", "isEmailVerified", "name");
-type FoundSession = RowOf<typeof SESSION> & RowOf<typeof PERSON> & { personProof: Stored<Person>["proof"] };
-
-const find = statement<Hashes, FoundSession>("find_session").sql(
-  `SELECT ${SESSION}, ${PERSON}, p.proof AS "personProof"
-   FROM sessions s JOIN people p ON p.uuid = s.person JOIN credentials c ON c.uuid = p.uuid
-   WHERE s.id_hash = ANY(:hashes::bytea[]) AND s.expires_at > now() AND s.${IS_IN_USE} AND c.state <> 'needs_sign_in'`,
+const noteCustomer = statement<Hashes>("note_customer_sessions").sql(
+  `UPDATE customer_sessions SET seen_at = now()
+   WHERE id_hash = ANY(:hashes::bytea[]) AND seen_at < now() - interval '${NOTED_MINUTES} minutes'`,
 );
-
-const noteUse = (table: Table) =>
-  statement<Hashes>(`note_${table}`).sql(
-    `UPDATE ${table} SET seen_at = now() WHERE id_hash = ANY(:hashes::bytea[])
-       -- Most requests change no row.
-       AND seen_at < now() - interval '5 minutes'`,
-  );
-const NOTE_USE = { sessions: noteUse("sessions"), customer_sessions: noteUse("customer_sessions") };
 
 const pruneSessions = statement("prune_sessions").sql(
   `DELETE FROM sessions WHERE expires_at <= now() OR NOT (${IS_IN_USE})`,
@@ -181,11 +173,6 @@ const findCustomer = statement<Hashes & { uuid: string }, FoundCustomer>("find_c
      AND r.state IN ('provisioning', 'provisioned')`,
 );
 
-// In SQL, because a process that only customers visit need not load Prisma (docs/scale.md).
-const closeCustomer = statement<Hashes>("close_customer_session").sql(
-  `DELETE FROM customer_sessions WHERE id_hash = ANY(:hashes::bytea[]) RETURNING true`,
-);
-
 const pruneSignOns = statement("prune_sign_ons").sql(`DELETE FROM used_sign_ons WHERE expires_at <= now()`);
 
 const pruneCustomerSessions = statement("prune_customer_sessions").sql(
@@ -220,43 +207,58 @@ export async function openSession(
 }
 
 /** Whose session it is. None whose row, or that of its person, was changed by somebody else than this service. */
-export async function findSession(needs: Finding, session: Secret): Promise<Account | null> {
-  const hashes = hashesOf(needs, "sessions", session);
-  const found = await patiently(() => oneRow(needs.db, find, { hashes }));
-  if (!found) return null;
-  const { uuid: id, email, isEmailVerified, name, idHash, proof, personProof } = found;
+export async function findSession(needs: Finding, id: Secret): Promise<Account | null> {
+  const { found, now } = await patiently(() => lookUp(needs, id));
+  // The person may go between the two statements of the look.
+  if (!found?.of) return null;
+  const { idHash, seenAt, proof, of } = found;
+  const { uuid, email, isEmailVerified, name } = of;
   const isOurs =
-    isProven(needs, "sessions", [idHash, id], proof) &&
-    isProven(needs, "people", [id, email, isEmailVerified, name], personProof);
-  if (!isOurs) return refused(needs, { table: "sessions", person: id });
-  await used(needs, "sessions", hashes);
-  return { id, email, isEmailVerified, name };
+    isProven(needs, "sessions", [idHash, uuid], proof) &&
+    isProven(needs, "people", [uuid, email, isEmailVerified, name], of.proof);
+  if (!isOurs) return refused(needs, { table: "sessions", person: uuid });
+  if (seenAt < minutesBefore(now, NOTED_MINUTES)) {
+    const { session } = await needs.db.prisma();
+    await session.updateMany({ where: { idHash }, data: { seenAt: now } }).catch(isNotNeeded);
+  }
+  return { id: uuid, email, isEmailVerified, name };
 }
+
+async function lookUp(needs: Needs, id: Secret) {
+  const { session } = await needs.db.prisma();
+  const now = new Date(await databaseClock(needs.db));
+  const where = {
+    idHash: { in: hashesOf(needs, "sessions", id) },
+    expiresAt: { gt: now },
+    seenAt: { gt: minutesBefore(now, IDLE_MINUTES) },
+    of: { pair: { state: { not: "needs_sign_in" satisfies State } } },
+  };
+  return { found: await session.findFirst({ where, include: { of: true } }), now };
+}
+
+const minutesBefore = (time: Date, minutes: number) => new Date(time.getTime() - minutes * 60_000);
 
 function refused({ log }: Finding, about: { table: Table; person?: string; uuid?: string }): null {
   log.warn(about, "A session is refused, because its rows in the database were not written by this service");
   return null;
 }
 
-/** Not needed for the answer: if it cannot be stored, it is with the next request. */
-async function used({ db }: Needs, table: Table, hashes: readonly Uint8Array[]): Promise<void> {
-  await db.query(NOTE_USE[table], { hashes }).catch(() => undefined);
-}
+/** Of a use that cannot be stored: it is stored with the next request. */
+const isNotNeeded = () => undefined;
 
 /** Ends a person's session. Returns `false` if there was none. */
-export async function closeSession(needs: Needs, id: Secret): Promise<boolean> {
-  const where = { idHash: { in: hashesOf(needs, "sessions", id) } };
-  const { count } = await patiently(async () => {
-    const { session } = await needs.db.prisma();
-    return session.deleteMany({ where });
-  });
-  return count > 0;
-}
+export const closeSession = (needs: Needs, id: Secret) => close(needs, "sessions", id);
 
 /** Ends a customer's session. Returns `false` if there was none. */
-export function closeCustomerSession(needs: Needs, id: Secret): Promise<boolean> {
-  const hashes = hashesOf(needs, "customer_sessions", id);
-  return patiently(() => anyRow(needs.db, closeCustomer, { hashes }));
+export const closeCustomerSession = (needs: Needs, id: Secret) => close(needs, "customer_sessions", id);
+
+async function close(needs: Needs, table: Table, id: Secret): Promise<boolean> {
+  const where = { idHash: { in: hashesOf(needs, table, id) } };
+  const { count } = await patiently(async () => {
+    const { session, customerSession } = await needs.db.prisma();
+    return table === "sessions" ? session.deleteMany({ where }) : customerSession.deleteMany({ where });
+  });
+  return count > 0;
 }
 
 /** Uses up a signed form and opens a session for it, or says why not. */
@@ -286,7 +288,7 @@ export async function findCustomerSession(needs: Finding, session: Secret, uuid:
   const { idHash, proof, ...customer } = found;
   if (!isProven(needs, "customer_sessions", [idHash, uuid, customer.email, customer.userId], proof))
     return refused(needs, { table: "customer_sessions", uuid });
-  await used(needs, "customer_sessions", hashes);
+  await needs.db.query(noteCustomer, { hashes }).catch(isNotNeeded);
   return customer;
 }
 

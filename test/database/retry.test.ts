@@ -1,3 +1,4 @@
+import { openDatabase } from "../../src/database/database.ts";
 import {
   DatabaseUnavailable,
   isConflict,
@@ -9,6 +10,7 @@ import {
 } from "../../src/database/retry.ts";
 import { positional } from "../../src/database/statement.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
+import { aRefusingDatabase } from "../support/refusing-database.ts";
 
 // An error at connecting is worth another try, whatever it is: test/database/database.test.ts has real ones.
 
@@ -70,6 +72,29 @@ describe("errors as the drivers really raise them", () => {
       }
     }
   });
+});
+
+it.each([
+  ["no such role", "28000"],
+  ["a wrong password", "28P01"],
+  ["no such database", "3D000"],
+  ["not ready yet", "57P03"],
+  ["too many connections", "53300"],
+  ["no TLS", ""],
+])("a refused connection is worth another try, from either client: %s", async (_, state) => {
+  const server = await aRefusingDatabase(state, "not you");
+  const tls = state === "" ? "?sslmode=verify-full" : "";
+  const database = openDatabase({ url: `${server.url}${tls}`, poolSize: 1 });
+  const { person } = await database.prisma();
+  const errors = [database.ping(), person.count()].map((each) => each.catch((error: unknown) => error));
+  const [plain, typed] = await Promise.all(errors);
+  for (const error of [plain, typed])
+    expect([isTransient(error), isConnectionConfigError(error)]).toEqual([
+      true,
+      isConnectionConfigError(plain),
+    ]);
+  await database.close();
+  await server.close();
 });
 
 const lost = () => new Error("Connection terminated unexpectedly");

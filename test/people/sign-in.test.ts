@@ -125,6 +125,15 @@ describe("signing out", () => {
     await people.job("prune-sessions");
     expect([await people.sessions(), await people.people()]).toEqual([[], []]);
   });
+
+  it("happens to nobody who comes back within each hour", async () => {
+    const browser = people.browser();
+    await people.signIn(browser);
+    for (const minutes of [40, 40]) {
+      await people.world.forged.sessionsAreUnusedFor(minutes * 60);
+      expect((await browser.get("/oauth/me")).status).toBe(200);
+    }
+  });
 });
 
 describe("the routes of the sign-in", () => {

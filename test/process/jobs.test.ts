@@ -13,7 +13,7 @@ const lines: string[] = [];
 const log = createLog("info", createScrubber(""), { write: (line) => void lines.push(line) });
 const started = (...given: Job[]) => startedAt("* * * * * *", ...given);
 function startedAt(cron: string, ...given: Job[]): void {
-  jobs = createJobs({ jobs: given, beat: async (name) => void beats.push(name), log });
+  jobs = createJobs({ jobs: given, beat: async (name) => void beats.push(name), log, soonMs: 50 });
   jobs.start(cron);
 }
 afterEach(async () => {

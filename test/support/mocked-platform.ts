@@ -9,7 +9,7 @@ import { sellers } from "./sellers.ts";
 import { eventually, QUICK } from "./world.ts";
 
 /** No platform is there that a test would wait for. */
-const AT_ONCE = { ...QUICK, exchangeAfterMs: 50, pauses: 0.01, callPauses: 0.01 };
+const AT_ONCE = { ...QUICK, exchangeAfterMs: 10, soonMs: 5, pauses: 0.01, callPauses: 0.01 };
 
 /**
  * Your service, or that of the kit's tests, beside a platform that is played by nock: each answer is declared before the

@@ -183,7 +183,8 @@ export async function eventually<Found>(
       problem = error;
     }
     if (leftMs <= 0) throw problem;
-    await sleep(50);
+    // Most of what is waited for happens at once.
+    await sleep(Math.min(10 + (withinMs - leftMs) / 5, 50));
     leftMs -= Math.min(performance.now() - begunMs, 500);
   }
 }
