@@ -1,43 +1,42 @@
 import { type Command, CommanderError, Help, type OutputConfiguration } from "commander";
 import { build, buildText } from "../../version.ts";
-import { addAction, addAudit, addBulk } from "./actions.ts";
-import { addAfterRestore } from "./after-restore.ts";
-import { addConfig } from "./config.ts";
-import { addKeys, addSecret } from "./credentials.ts";
-import { addDoctor, addMigrate } from "./doctor.ts";
 import { type Host, paintOf } from "./host.ts";
-import { addLost } from "./lost.ts";
-import { addManifest } from "./manifest.ts";
 import { DONE, failureOf, jsonText, type Outcome } from "./outcome.ts";
-import { addApi, addApps, addAuthorizations, addStatus } from "./platform.ts";
-import { addProcesses } from "./processes.ts";
-import { addReconcile } from "./reconcile.ts";
-import { addResources } from "./resources.ts";
 import { type Act, createSession, KitCommand, type Seller, YOURS } from "./session.ts";
 
-const COMMANDS = [
-  addDoctor,
-  addMigrate,
-  addProcesses,
-  addResources,
-  addReconcile,
-  addAfterRestore,
-  addLost,
-  addBulk,
-  addSecret,
-  addKeys,
-  addApps,
-  addConfig,
-  addAction,
-  addApi,
-  addAuthorizations,
-  addStatus,
-  addAudit,
-  addManifest,
+type Add = (program: KitCommand) => void;
+
+/** The commands in the order of the help, and what adds them: of a command that is called, only its own file is loaded. */
+const COMMANDS: readonly (readonly [names: string, load: () => Promise<Add>])[] = [
+  ["doctor", async () => (await import("./doctor.ts")).addDoctor],
+  ["migrate", async () => (await import("./migrate.ts")).addMigrate],
+  ["processes", async () => (await import("./processes.ts")).addProcesses],
+  ["resources", async () => (await import("./resources.ts")).addResources],
+  ["reconcile", async () => (await import("./reconcile.ts")).addReconcile],
+  ["after-restore", async () => (await import("./after-restore.ts")).addAfterRestore],
+  ["lost", async () => (await import("./lost.ts")).addLost],
+  ["steps tokens grants rotate", async () => (await import("./bulk.ts")).addBulk],
+  ["secret", async () => (await import("./credentials.ts")).addSecret],
+  ["keys", async () => (await import("./credentials.ts")).addKeys],
+  ["apps", async () => (await import("./platform.ts")).addApps],
+  ["config", async () => (await import("./config.ts")).addConfig],
+  ["action", async () => (await import("./actions.ts")).addAction],
+  ["api", async () => (await import("./platform.ts")).addApi],
+  ["authorizations", async () => (await import("./platform.ts")).addAuthorizations],
+  ["status", async () => (await import("./platform.ts")).addStatus],
+  ["audit", async () => (await import("./actions.ts")).addAudit],
+  ["manifest", async () => (await import("./manifest.ts")).addManifest],
 ];
 
-/** The command line as a commander program, which never exits the process. */
-export function createProgram(act: Act, output: OutputConfiguration = {}): KitCommand {
+/**
+ * The command line as a commander program, which never exits the process. It has all commands, or only what `typed` calls:
+ * for help, and for a word that is no command, it has them all.
+ */
+export async function createProgram(
+  act: Act,
+  typed: readonly string[] = [],
+  output: OutputConfiguration = {},
+): Promise<KitCommand> {
   const program = new KitCommand(act, "kit")
     .description("The operator's command line: what the service keeps, and what you can do about it.")
     .option("--json", "print one JSON document and nothing else")
@@ -46,7 +45,9 @@ export function createProgram(act: Act, output: OutputConfiguration = {}): KitCo
     .exitOverride()
     .configureOutput(output)
     .addHelpText("after", ENDING);
-  for (const add of COMMANDS) add(program);
+  const called = typed.find((word) => !word.startsWith("-"));
+  const own = COMMANDS.filter(([names]) => names.split(" ").includes(called ?? ""));
+  for (const [, load] of own.length > 0 ? own : COMMANDS) (await load())(program);
   return program;
 }
 
@@ -83,13 +84,13 @@ export async function runKit(typed: readonly string[], host: Host, seller: Selle
       await session.end(outcome);
     };
   let help = "";
-  const program = createProgram(act, {
-    writeOut: (text) => (help += text),
-    writeErr: (text) => (help += text),
-    // A failure is shown like any other.
-    outputError: () => undefined,
-  });
   try {
+    const program = await createProgram(act, typed, {
+      writeOut: (text) => (help += text),
+      writeErr: (text) => (help += text),
+      // A failure is shown like any other.
+      outputError: () => undefined,
+    });
     await program.parseAsync(typed, { from: "user" });
   } catch (error) {
     exitCode = print(host, json, ofParsing(error, help.trimEnd()));
