@@ -1,10 +1,10 @@
 import { CommanderError } from "commander";
-import { isDatabaseUnreachable } from "../../database/database.ts";
+import { isDatabaseUnreachable } from "../../database/retry.ts";
 import { errorIdOf, messageOf } from "../../errors.ts";
 import { visible } from "../../marks.ts";
 import type { AuditEntry } from "../audit.ts";
+import { isWhole, type Report, reportInWords } from "../report.ts";
 import { ISO_TIME, moment, momentAway, type NamedFact } from "../wording.ts";
-import { isWhole, type Report, reportInWords } from "../work-through.ts";
 import type { Paint } from "./host.ts";
 
 export const DONE = 0;

@@ -4,17 +4,15 @@ import os from "node:os";
 import { Command } from "commander";
 import { type Config, readConfig, type SettingName } from "../../config.ts";
 import type { OpenContext, Parts } from "../../context.ts";
-import { refreshesSettled } from "../../credentials/pools.ts";
 import type { Database } from "../../database/database.ts";
 import { type Environment, readEnvironment } from "../../environment.ts";
 import { messageOf } from "../../errors.ts";
 import { takeWarnings } from "../../process/node-process.ts";
-import { onSignals } from "../../process/run-process.ts";
+import { onSignals } from "../../process/signals.ts";
 import type { Offer } from "../../resources/contract.ts";
 import { createOwnScrubber, type Scrubber, type Secret } from "../../secret.ts";
 import { readUuid } from "../../values.ts";
 import { orNullAfter } from "../../within.ts";
-import { beginAction, followAction } from "../audit.ts";
 import { UsedWrongly } from "../errors.ts";
 import type { How } from "../work-through.ts";
 import { askYes, createProgress, type Host, paintOf, readSecret } from "./host.ts";
@@ -76,6 +74,7 @@ export function createSession(
 
   async function openContext(config: Config): Promise<OpenContext> {
     const { openContext: open } = await import("../../open-context.ts");
+    const { refreshesSettled } = await import("../../credentials/pools.ts");
     // No traces: what a command does is in the audit trail.
     const quiet = { logLevel: json ? "silent" : "warn", otlpEndpoint: undefined } as const;
     const logTo = { write: (line: string) => say(readable(line)) };
@@ -224,6 +223,7 @@ async function beginEntry(db: Database, typed: readonly string[], scrub: (text: 
   const [uuid = null, ...others] = new Set(words.flatMap((word) => readUuid(word.split("=").at(-1)) ?? []));
   const operator = { name: systemUser(), account: null, address: os.hostname() };
   const form = `kit-${randomUUID()}`;
+  const { beginAction, followAction } = await import("../audit.ts");
   const about = { action, uuid: others.length === 0 ? uuid : null, operator };
   return followAction(db, (await beginAction(db, { ...about, form, requestId: form })).id);
 }

@@ -11,6 +11,7 @@ import { keysInUse } from "../keys.ts";
 import { hasMoreRights } from "../store.ts";
 import { counted } from "../wording.ts";
 import { fault, type Finding, fine, warning } from "./finding.ts";
+import { plansNotOffered } from "./store.ts";
 
 // The settings and app.json; the database, and whether what it holds fits them.
 
@@ -59,18 +60,11 @@ const MOST_PLANS = 10;
 
 /** Whether every plan that a customer has is on offer: your functions are called with it. */
 export async function plans({ db, offer }: OpenContext): Promise<Finding> {
-  const { resource } = await db.prisma();
-  const others = await resource.groupBy({
-    by: ["plan"],
-    where: { state: { in: ["provisioning", "provisioned"] }, plan: { notIn: Object.keys(offer.plans) } },
-    _count: true,
-    orderBy: { plan: "asc" },
-    take: MOST_PLANS + 1,
-  });
+  const others = await plansNotOffered(db, { offered: Object.keys(offer.plans), most: MOST_PLANS + 1 });
   if (others.length === 0) return fine("Every plan that a customer has is on offer.");
   const named = others
     .slice(0, MOST_PLANS)
-    .map(({ plan, _count }) => `${plan} (${counted(_count, "resource")})`);
+    .map(({ plan, count }) => `${plan} (${counted(count, "resource")})`);
   const more = others.length > MOST_PLANS ? ", and more" : "";
   return warning(
     `Customers have plans that are not on offer: ${named.join(", ")}${more}.`,

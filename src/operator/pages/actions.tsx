@@ -16,7 +16,7 @@ import { changedInWords, diffConfig, pushConfig, type VarDifference } from "../c
 import { typedUuid } from "../errors.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
 import { showResource } from "../resources.ts";
-import { isWhole, reportInWords, wasInterrupted } from "../work-through.ts";
+import { isWhole, reportInWords, wasInterrupted } from "../report.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
 import type { Action, ActionWork, WorkEnd } from "./action.ts";
 import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";

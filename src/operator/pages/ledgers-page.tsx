@@ -7,7 +7,7 @@ import type { KnownDifference, StoredComparison } from "../reconcile/findings-st
 import { questionOf } from "../reconcile/fixes.ts";
 import { fixKnown, type KnownDifferences, knownDifferences, type KnownOfKind } from "../reconcile/known.ts";
 import { counted } from "../wording.ts";
-import { isWhole, reportInWords, wasInterrupted } from "../work-through.ts";
+import { isWhole, reportInWords, wasInterrupted } from "../report.ts";
 import type { Action } from "./action.ts";
 import { A, Links, type Look, Moment, number, Section, State, Table } from "./parts.tsx";
 
