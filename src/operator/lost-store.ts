@@ -1,5 +1,5 @@
 import type { LostSale } from "../database/client/client.ts";
-import { type Database, oneRow } from "../database/database.ts";
+import { oneRow, type Queryable } from "../database/database.ts";
 import { columnsOf, type RowOf, statement } from "../database/statement.ts";
 
 // The statements for lost sales. Not through Prisma, whose first use takes 300 ms: `kit doctor` looks at them each time.
@@ -48,10 +48,10 @@ const done = statement<{ ids: readonly number[]; by: string }, { count: number }
 );
 
 /** The newest first. */
-export const lostSalesBefore = (db: Database, wanted: Wanted) => db.readWhole(list, wanted);
+export const lostSalesBefore = (db: Queryable, wanted: Wanted) => db.query(list, wanted);
 
-export const countOpenLost = async (db: Database): Promise<number> => (await db.readWhole(open))[0]!.count;
+export const countOpenLost = async (db: Queryable): Promise<number> => (await oneRow(db, open))!.count;
 
 /** Returns how many of these were open, and are not any more. */
-export const tickOffLost = async (db: Database, ids: readonly number[], by: string): Promise<number> =>
+export const tickOffLost = async (db: Queryable, ids: readonly number[], by: string): Promise<number> =>
   (await oneRow(db, done, { ids, by }))!.count;

@@ -1,4 +1,4 @@
-import { Option } from "commander";
+import { Argument, Option } from "commander";
 import { KitError } from "../../errors.ts";
 import {
   type Authorization,
@@ -55,7 +55,11 @@ interface Call {
 export function addApi(program: KitCommand): void {
   program
     .command("api")
-    .argument("<METHOD>", "GET, POST, PUT, PATCH or DELETE", (text) => text.toUpperCase())
+    .addArgument(
+      new Argument("<METHOD>", "of the call")
+        .choices(["GET", "POST", "PUT", "PATCH", "DELETE"])
+        .argParser((text) => text.toUpperCase()),
+    )
     .argument("<PATH>", "on the platform's API, from its first slash")
     .requiredOption("--resource <uuid>", "whose token is sent", typedUuid)
     .option("--data <json>", "the body")

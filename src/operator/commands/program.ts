@@ -48,6 +48,8 @@ export async function createProgram(
   const called = typed.find((word) => !word.startsWith("-"));
   const own = COMMANDS.filter(([names]) => names.split(" ").includes(called ?? ""));
   for (const [, load] of own.length > 0 ? own : COMMANDS) (await load())(program);
+  // Not in the table, because it describes all commands.
+  if (own.length === 0) (await import("./completion.ts")).addCompletion(program);
   return program;
 }
 

@@ -1,7 +1,8 @@
+import { Option } from "commander";
 import type { Context } from "../../context.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { type FixableKind, KINDS } from "../reconcile/differences.ts";
-import { carryOut, fixableKind, questionOf, refuseWave } from "../reconcile/fixes.ts";
+import { carryOut, FIXABLE_KINDS, fixableKind, questionOf, refuseWave } from "../reconcile/fixes.ts";
 import { type Comparison, reconcile } from "../reconcile/reconcile.ts";
 import { counted } from "../wording.ts";
 import type { Report } from "../work-through.ts";
@@ -21,7 +22,11 @@ export function addReconcile(program: KitCommand): void {
   program
     .command("reconcile")
     .option("--platform-list", "the platform's uuids, one a line, come on standard input")
-    .option("--fix <kind>", "then carry this kind of difference out", fixableKind)
+    .addOption(
+      new Option("--fix <kind>", "then carry this kind of difference out")
+        .choices(FIXABLE_KINDS)
+        .argParser(fixableKind),
+    )
     .option("--yes", "do not ask")
     .option("--after <uuid>", "go on where a comparison was stopped", typedUuid)
     .option("--rate <n>", "so many resources a second are asked about", rate, 20)

@@ -1,3 +1,4 @@
+import { Option } from "commander";
 import { typedUuid, UnknownResource } from "../errors.ts";
 import { exportResources } from "../export.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
@@ -7,6 +8,7 @@ import {
   listResources,
   type ResourceRecord,
   showResource,
+  STATES,
   type WholeResource,
 } from "../resources.ts";
 import { counted, moment, type NamedFact, planInWords, some } from "../wording.ts";
@@ -20,7 +22,9 @@ export function addResources(program: KitCommand): void {
   resources
     .command("list")
     .description("all resources, the newest first, 100 at a time")
-    .option("--state <state>", "only those in this state: of the business, or of the credential")
+    .addOption(
+      new Option("--state <state>", "only those in this state: of the business, or of the credential").choices(STATES),
+    )
     .option("--search <text>", "how the uuid, name or app begins; or its plan, region or app id")
     .option("--after <cursor>", 'the next page: the "next" of the one before')
     .does(
