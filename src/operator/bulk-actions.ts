@@ -8,6 +8,7 @@ import { isOfPlanChange, type Step } from "../resources/step.ts";
 import { settleStep } from "../resources/step-store.ts";
 import { wakeAll } from "../resources/steps.ts";
 import { endStep } from "../work/queue.ts";
+import { type Left, refreshesLeft, rotationsLeft } from "./left.ts";
 import { type Hand, resourcesToTake, takeSteps } from "./store.ts";
 import { LEGACY_GRANTS_OFF, recoverGrants, refreshTokens } from "./tokens.ts";
 import { forEachResource, type How, type Report, type Which } from "./work-through.ts";
@@ -28,6 +29,8 @@ export interface BulkAction {
   /** A sentence if it cannot be done now. */
   whyNot?(ctx: Context): string | null;
   work(ctx: Context, which: Which, how: How): Promise<Report>;
+  /** What a running service still does of it, if it goes on. */
+  left?: Left;
 }
 
 const OF_STEPS = { group: "steps", about: "the unfinished work of your functions" };
@@ -78,6 +81,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     effect:
       "Requests new access tokens, due or not. The one there is works until the new one is stored. The service refreshes by itself when it is time: this is for after an incident, or to be sure.",
     work: refreshTokens,
+    left: refreshesLeft,
   },
   {
     group: "grants",
@@ -101,6 +105,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     effect:
       "Your service makes new credentials, which are set as config vars. The old ones work for two hours after that, or as long as your service says, and are then retired. Of one resource, those of an earlier rotation that still work are retired at once; of all, a resource that has such is skipped.",
     whyNot: ({ vendor }) => (vendor.rotation ? null : NO_ROTATION),
+    left: rotationsLeft,
     async work(ctx, which, how) {
       rotationOf(ctx);
       await refuseWhileHeld(ctx.db);
@@ -124,17 +129,20 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
  */
 function onSteps(hand: Hand, none: string, work = ({ db }: Context, asked: Asked) => takeSteps(db, asked)) {
   return async (ctx: Context, which: Which, how: How): Promise<Report> => {
+    // Before: what is made due now may be under way soon.
+    const underWay = new Set(hand === "step_retried" ? await resourcesToTake(ctx.db, "step_cut_off") : []);
     const report = await forEachResource(
       ctx,
       which === "all" ? await resourcesToTake(ctx.db, hand) : which,
       async ({ uuid }) => {
         const steps = await work(ctx, { uuid, hand, isNamed: which !== "all" });
-        return steps.length > 0 ? null : { skipped: none };
+        if (steps.length > 0) return null;
+        return { skipped: underWay.has(uuid) ? "under_way" : none };
       },
       how,
     );
     wakeAll(ctx);
-    return report;
+    return which === "all" && underWay.size > 0 ? { ...report, underWay: underWay.size } : report;
   };
 }
 

@@ -2,7 +2,7 @@ import { counted, some } from "./wording.ts";
 
 // Long work, and what came of it.
 
-/** Called while long work makes progress. `total` may grow meanwhile. */
+/** Called while long work makes progress. `total` is 0 as long as it is not known. */
 type OnProgress = (done: number, total: number) => void;
 
 /** What long work needs besides its context. It ends soon after `signal` is aborted: calls in flight finish first. */
@@ -18,6 +18,8 @@ export interface Report {
   skipped: { uuid: string; reason: string }[];
   /** How many were not begun because the work was stopped; absent if none. */
   left?: number;
+  /** Of all resources, how many have a call under way, which was left alone; absent if none. */
+  underWay?: number;
 }
 
 export function isWhole({ failed, left = 0 }: Report): boolean {
@@ -30,10 +32,13 @@ export function wasInterrupted({ left = 0 }: Report, { signal }: Pick<How, "sign
 }
 
 /** A report in words; `doneWord` names the success, such as "refreshed". */
-export function reportInWords({ done, failed, skipped, left }: Report, doneWord: string): string {
+export function reportInWords({ done, failed, skipped, left, underWay }: Report, doneWord: string): string {
   return [
     ...some(failed, ({ uuid, message }) => `✗ ${uuid}  ${message}`),
     ...some(skipped, ({ uuid, reason }) => `– ${uuid}  skipped: ${reason}`),
+    ...(underWay
+      ? [`! ${counted(underWay, "resource")} with a call under way left alone: kit steps cut-off --all takes them, too.`]
+      : []),
     ...(left ? [`Stopped: ${counted(left, "resource")} left.`] : []),
     `${done.length} ${doneWord}, ${failed.length} failed, ${skipped.length} skipped.`,
   ].join("\n");

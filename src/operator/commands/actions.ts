@@ -2,6 +2,7 @@ import { actionsBefore } from "../audit.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
 import { entryText, marked, table } from "./outcome.ts";
+import { JSON_LINES, writeLines } from "./pages.ts";
 import type { KitCommand } from "./session.ts";
 
 export function addAction(program: KitCommand): void {
@@ -29,14 +30,27 @@ function cursor(text: string): number {
   throw new UsedWrongly(`"${text}" is not a place in the audit trail: use the "next" of a page.`);
 }
 
+interface AuditOptions {
+  resource?: string;
+  after?: number | null;
+  jsonLines?: boolean;
+}
+
 export function addAudit(program: KitCommand): void {
   program
     .command("audit")
     .option("--resource <uuid>", "only what was done to this resource", typedUuid)
     .option("--after <cursor>", 'the next page: the "next" of the one before', cursor)
+    .option(...JSON_LINES)
     .description("what operators did, here and on their pages: the newest first, 50 at a time")
-    .does(async (session, { resource, after = null }: { resource?: string; after?: number | null }) => {
-      const page = await actionsBefore(await session.database(), after, resource);
+    .does(async (session, { resource, after = null, jsonLines }: AuditOptions) => {
+      const db = await session.database();
+      if (jsonLines)
+        return writeLines(session, after ?? Number.MAX_SAFE_INTEGER, async (before) => {
+          const { entries: items, next } = await actionsBefore(db, before, resource);
+          return { items, next };
+        });
+      const page = await actionsBefore(db, after, resource);
       const end = page.next === null ? [] : [`\nFor more, the same command with --after ${page.next}`];
       return {
         data: page,

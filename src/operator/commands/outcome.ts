@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { isDatabaseUnreachable } from "../../database/retry.ts";
+import { isDatabaseUnreachable, slownessOf } from "../../database/retry.ts";
 import { errorIdOf, messageOf } from "../../errors.ts";
 import { visible } from "../../marks.ts";
 import type { AuditEntry } from "../audit.ts";
@@ -25,6 +25,8 @@ export interface Outcome {
   message?: string;
   /** All of it was written while the command ran. */
   isWritten?: boolean;
+  /** On a terminal its lines are broken between words. */
+  isProse?: boolean;
   /** The lines say why there is no result: they go to standard error. */
   isComplaint?: boolean;
   /** 0 by default; 1 if the command ran but its purpose failed. */
@@ -47,6 +49,12 @@ export function failureOf(error: unknown, scrub: (text: string) => string): Outc
 function described(error: unknown): [id: string, message: string] {
   const message = messageOf(error);
   if (error instanceof CommanderError) return ["used_wrongly", message.replace(/^error: /, "")];
+  const slow = slownessOf(error);
+  if (slow)
+    return [
+      "database_slow",
+      `The database is slow: ${slow.name} took longer than ${slow.seconds} s. Try again later. Where to look: docs/operate.md, AddonAnswersSlow.`,
+    ];
   if (!isDatabaseUnreachable(error)) return [errorIdOf(error), message];
   const { cause = error } = error as Error;
   return ["database_unavailable", `The database does not answer: ${messageOf(cause)}`];

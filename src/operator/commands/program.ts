@@ -3,6 +3,7 @@ import { build, buildText } from "../../version.ts";
 import { type Host, paintOf } from "./host.ts";
 import { DONE, failureOf, jsonText, type Outcome } from "./outcome.ts";
 import { type Act, createSession, KitCommand, type Seller, YOURS } from "./session.ts";
+import { wrapped } from "./wrap.ts";
 
 type Add = (program: KitCommand) => void;
 
@@ -111,9 +112,12 @@ function ofParsing(error: unknown, help: string): Outcome {
 }
 
 function print(host: Host, json: boolean, outcome: Outcome): number {
-  const { data, show, isComplaint, isWritten = false, exitCode = DONE } = outcome;
+  const { data, show, isComplaint, isProse, isWritten = false, exitCode = DONE } = outcome;
   if (isWritten) return exitCode;
-  const stream = isComplaint && !json ? "stderr" : "stdout";
-  host[stream].write(`${json ? jsonText(data) : show(paintOf(host, stream))}\n`);
+  const name = isComplaint && !json ? "stderr" : "stdout";
+  const { [name]: stream } = host;
+  const text = json ? jsonText(data) : show(paintOf(host, name));
+  const lines = text.split("\n").flatMap((line) => (isProse && stream.isTTY ? wrapped(line, stream.columns) : line));
+  stream.write(`${lines.join("\n")}\n`);
   return exitCode;
 }

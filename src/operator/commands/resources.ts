@@ -15,6 +15,7 @@ import { counted, moment, type NamedFact, planInWords, some } from "../wording.t
 import type { Paint } from "./host.ts";
 import { inputLines } from "./lines.ts";
 import { DONE, entryText, example, facts, FAILED, jsonText, marked, table } from "./outcome.ts";
+import { JSON_LINES, writeLines } from "./pages.ts";
 import type { KitCommand } from "./session.ts";
 
 export function addResources(program: KitCommand): void {
@@ -27,15 +28,21 @@ export function addResources(program: KitCommand): void {
     )
     .option("--search <text>", "how the uuid, name or app begins; or its plan, region or app id")
     .option("--after <cursor>", 'the next page: the "next" of the one before')
-    .does(
-      async (session, { search: text, ...search }: { search?: string; state?: string; after?: string }) => {
-        const page = await listResources(await session.database(), { text, ...search });
-        const { resources: found, next } = page;
-        const more = next === null ? "" : ` For more, the same command with --after ${next}`;
-        const end = `${counted(found.length, "resource")}.${more}`;
-        return { data: page, show: (paint) => `${table(paint, found.map(inRow))}\n\n${end}` };
-      },
-    );
+    .option(...JSON_LINES)
+    .does(async (session, { search: text, jsonLines, ...search }: Listed) => {
+      const db = await session.database();
+      const pageAfter = (after?: string) => listResources(db, { text, ...search, after });
+      if (jsonLines)
+        return writeLines(session, search.after, async (after) => {
+          const { resources: items, next } = await pageAfter(after);
+          return { items, next };
+        });
+      const page = await pageAfter(search.after);
+      const { resources: found, next } = page;
+      const more = next === null ? "" : ` For more, the same command with --after ${next}`;
+      const end = `${counted(found.length, "resource")}.${more}`;
+      return { data: page, show: (paint) => `${table(paint, found.map(inRow))}\n\n${end}` };
+    });
 
   resources
     .command("show")
@@ -156,6 +163,13 @@ Each line is a resource as kit resources show has it, with its options, the name
 of its config vars, its events, who signed on to it, what was done to it, and at
 "yours" what your service keeps (exportData). Tombstones are among them. Tokens of
 the platform never are. kit resources import takes the lines again.`;
+
+interface Listed {
+  search?: string;
+  state?: string;
+  after?: string;
+  jsonLines?: boolean;
+}
 
 const inRow = ({ uuid, plan, state, credential, name, app }: ResourceRecord) => ({
   uuid,

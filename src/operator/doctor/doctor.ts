@@ -5,7 +5,7 @@ import { messageOf } from "../../errors.ts";
 import { stateOfWork } from "../../metrics/store.ts";
 import { PACE } from "../../pace.ts";
 import { sharedFor } from "../../within.ts";
-import { type Check, fault, type Finding, fine, joined } from "./finding.ts";
+import { type Check, fault, type Finding, fine, joined, levelOf } from "./finding.ts";
 import { database, keys, manifest, migrations, plans, settings, version } from "./installation.ts";
 import { platform, platformStatus, secret, signIn } from "./platform.ts";
 import { clocks, processes } from "./processes.ts";
@@ -78,7 +78,8 @@ export function inShort({ ok, checks, failed, notChecked }: DoctorReport): strin
 export type DoctorReport = ReturnType<typeof reportOf>;
 
 /** `ok`: every check was made, and none failed. */
-function reportOf(checks: Check[]) {
+function reportOf(made: Check[]) {
+  const checks = made.map((check) => ({ ...check, level: levelOf(check) }));
   const skipped = checks.filter(({ isChecked = true }) => !isChecked).length;
   const failed = checks.filter(({ ok }) => !ok).length - skipped;
   return { ok: failed + skipped === 0, checks, failed, notChecked: skipped };

@@ -10,12 +10,24 @@ export interface Finding {
   page?: { path: string; name: string };
 }
 
+/**
+ * How urgent it is. `urgent`: a fault. `now`: customers wait, although no limit of an alert is passed yet. `later`: it can
+ * wait until morning. `unknown`: the check could not be made.
+ */
+export type Level = "urgent" | "now" | "later" | "fine" | "unknown";
+
 export interface Check extends Finding {
   id: string;
   /** What was found if it is more than one: `message` and `fix` have it line by line. */
   found?: Pick<Finding, "message" | "fix">[];
   /** False if the check could not be made; it is then neither `ok` nor a fault. */
   isChecked?: boolean;
+}
+
+export function levelOf({ ok, fix, isNow, isChecked = true }: Omit<Check, "id">): Level {
+  if (!isChecked) return "unknown";
+  if (!ok) return "urgent";
+  return isNow ? "now" : fix === null ? "fine" : "later";
 }
 
 export const fine = (message: string): Finding => ({ ok: true, message, fix: null });
@@ -37,6 +49,7 @@ export function joined(found: readonly Finding[]): Omit<Check, "id"> {
   return {
     ok: found.every(({ ok }) => ok),
     message: found.map(({ message }) => message).join("\n"),
+    ...(found.some(({ isNow }) => isNow) && { isNow: true }),
     fix: [...new Set(found.flatMap(({ fix }) => fix ?? []))].join("\n") || null,
     ...(found.length > 1 && { found: found.map(({ message, fix }) => ({ message, fix })) }),
   };

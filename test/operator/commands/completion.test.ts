@@ -22,7 +22,7 @@ const ask = {
     source ${script}
     words=(${words.map((word) => `'${word}'`).join(" ")}); CURRENT=${words.length}; PREFIX='${words.at(-1)}'; _kit`,
   fish: (script: string, words: readonly string[]) => `source ${script}
-    complete -C '${words.join(" ")}' | string split -f 1 \\t`,
+    complete -C '${words.join(" ")}' | string split -f 1 \\t; true`,
 };
 type Shell = keyof typeof ask;
 const flags: Record<Shell, string[]> = { bash: ["--norc"], zsh: ["-f"], fish: ["--no-config"] };
