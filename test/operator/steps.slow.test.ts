@@ -114,6 +114,14 @@ it("all are tried, cut off and given up", async () => {
   expect(await act("retry", "all")).toBe(2);
   for (const uuid of failing) await gone(uuid);
   const hanging = [await begin("finish", hang), await begin("deprovision", hang)];
+  const { environment } = operator.world;
+  expect((await kit(environment, ["steps", "retry", "--all"])).stdout).toBe(
+    "! 2 resources with a call under way left alone: kit steps cut-off --all takes them, too.\n0 due now, 0 failed, 0 skipped.\n",
+  );
+  expect((await kitJson<Report>(environment, ["steps", "retry", hanging[0]!])).data).toMatchObject({
+    done: [],
+    skipped: [{ uuid: hanging[0], reason: "under_way" }],
+  });
   expect(await act("cut-off", "all")).toBe(2);
   for (const uuid of hanging) {
     await operator.life.hurry(uuid);
