@@ -18,6 +18,8 @@ export interface BulkAction {
   group?: string;
   about?: string;
   verb: string;
+  /** In the list of all commands, if `does` is too long for it. */
+  summary?: string;
   does: string;
   all: string;
   doneWord: string;
@@ -33,7 +35,7 @@ export interface BulkAction {
   left?: Left;
 }
 
-const OF_STEPS = { group: "steps", about: "the unfinished work of your functions" };
+const OF_STEPS = { group: "steps", about: "unfinished work of your functions" };
 
 export const BULK_ACTIONS: readonly BulkAction[] = [
   {
@@ -72,7 +74,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
   },
   {
     group: "tokens",
-    about: "the access tokens of resources",
+    about: "access tokens of resources",
     verb: "refresh",
     does: "get new access tokens now, due or not",
     all: "all resources that have working tokens",
@@ -85,7 +87,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
   },
   {
     group: "grants",
-    about: "the grants of resources that have no tokens",
+    about: "grants of resources without tokens",
     verb: "recover",
     does: "get lost grants again at the platform's oauth-grant endpoint, and exchange them",
     all: "all resources whose grant was lost or never came",
@@ -98,6 +100,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
   },
   {
     verb: "rotate",
+    summary: "replace customers' credentials",
     does: "have your service make new credentials, and retire the old ones later; of a named resource, those of an earlier rotation at once",
     all: "all resources that are provisioned, but those whose last rotation still overlaps",
     doneWord: "asked for",

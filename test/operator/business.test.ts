@@ -1,5 +1,6 @@
 import { readBusiness } from "../../src/operator/business.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { kit, kitJson } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";
 
@@ -40,4 +41,16 @@ it("counts customers by plan, who came, went and changed, what was answered, and
     expect(failures).toMatchObject([{ type: "provision_failed", count: 1, some }]);
     expect(failedCalls).toEqual([{ function: "finish", count: 1 }]);
   });
+  const { code, data } = await kitJson(world.environment, ["stats"]);
+  const numbers = { new: 4, gone: 1, changed: 1, done: 3, later: 1, refused: 1, lost: 0 };
+  expect(code).toBe(0);
+  expect(data).toMatchObject({ customers: 3, byPlan: [{ plan: "premium" }, { plan: "dedicated" }] });
+  expect(data["today"]).toEqual({ ...numbers, failed: 1 });
+  expect((data["week"] as object[]).at(-1)).toEqual({ day: expect.any(String), ...numbers });
+  const { stdout } = await kit(world.environment, ["stats"]);
+  expect(stdout).toMatch(/^3 customers\nPLAN +CUSTOMERS +ARRIVING\npremium +2 +·\n/);
+  expect(stdout).toMatch(/\ntoday +4 +1 +1 +3 +1 +1 +·\nall +4 +1 +1 +3 +1 +1 +·\n/);
+  expect(stdout).toContain("Of 5 provisions, 3 answered at once, 1 later, 1 refused, 0 lost: 80 % sold.");
+  expect(stdout).toMatch(new RegExp(`1 provisions? failed after .*\\n {2}${one} {2}.*, premium, on `));
+  expect(stdout).toMatch(/made again: finish\(\) 1\.\n$/);
 });

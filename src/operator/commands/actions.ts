@@ -8,6 +8,7 @@ import type { KitCommand } from "./session.ts";
 export function addAction(program: KitCommand): void {
   program
     .command("action")
+    .summary("what your service lets operators do")
     .argument("[name]", "the action; list shows all", "list")
     .argument("[uuid]", "the resource", typedUuid)
     .description("what your service lets an operator do to a resource")
@@ -39,6 +40,7 @@ interface AuditOptions {
 export function addAudit(program: KitCommand): void {
   program
     .command("audit")
+    .summary("what operators did")
     .option("--resource <uuid>", "only what was done to this resource", typedUuid)
     .option("--after <cursor>", 'the next page: the "next" of the one before', cursor)
     .option(...JSON_LINES)

@@ -9,29 +9,32 @@ import type { KitCommand, Session } from "./session.ts";
 import { type Seen, told, watch } from "./watch.ts";
 
 const OF_MANY = `
-What is skipped is no failure (exit code 0). Stopped with Ctrl-C, it finishes
-what was sent, and tells how many are left ("left" with --json).`;
+A resource that is skipped is no failure (exit code 0). Ctrl-C stops it: what was
+sent is finished, and it says how many are left ("left" with --json).`;
 
 const WATCHED = `
-With --watch it then counts what is left every 5 seconds, until nothing is: in place on a
-terminal, elsewhere a line each (with --json, a document in a line, after that of the
-result). Ctrl-C ends the watch, not the work. Exit code 0: all is done; 1: otherwise.`;
+
+With --watch it then counts every 5 seconds what a running service still does, until
+nothing is left: in place on a terminal, elsewhere in a line each time (with --json,
+a document in a line, after that of the result). Ctrl-C ends the watch, and not the
+work. Exit code 0: nothing is left; 1: otherwise.`;
 
 /** What is done to one resource, to several, or to all. */
 export function addBulk(program: KitCommand): void {
   const groups: Record<string, KitCommand> = {};
   for (const action of BULK_ACTIONS) {
-    const { group, about = "", verb, does, all, question, left } = action;
+    const { group, about = "", verb, summary = "", does, all, question, left } = action;
     const home = group ? (groups[group] ??= program.command(group).description(about)) : program;
     const command = home
       .command(verb)
       .argument("[uuid...]", "the resources; or --all")
       .option("--all", all)
+      .summary(summary)
       .description(does)
       .addHelpText("after", left ? OF_MANY + WATCHED : OF_MANY)
       .does((session, typed: string[], options: Options) => carryOut(session, action, typed, options));
     if (question) command.option("--yes", "do not ask");
-    if (left) command.option("--watch", "count what is left, until nothing is");
+    if (left) command.option("--watch", "then count what is left, until nothing is");
   }
 }
 

@@ -20,6 +20,7 @@ interface Named {
 export function addCompletion(program: KitCommand): void {
   program
     .command("completion")
+    .summary("completion for bash, zsh and fish")
     .addArgument(new Argument("<shell>", "which shell").choices(Object.keys(SHELLS)))
     .description("print a script by which your shell completes commands, options and their values")
     .addHelpText(
@@ -41,11 +42,11 @@ folder of the project or where the service is deployed:
 /** Every command of a program, groups and the program itself included. */
 export function placesOf(program: Command): Place[] {
   const shared = program.options.filter(({ long }) => long !== "--version");
-  const help = { name: "--help", about: "say more of it", values: null };
+  const help = { name: "--help", about: "say how it is used", values: null };
   const visit = (command: Command, words: readonly string[]): Place[] => [
     {
       at: words.join(" "),
-      commands: command.commands.map((each) => ({ name: each.name(), about: each.description() })),
+      commands: command.commands.map((each) => ({ name: each.name(), about: each.summary() || each.description() })),
       options: [...[...new Set([...command.options, ...shared])].map(optionOf), help],
       args: command.registeredArguments.map((argument) => ({
         values: argument.argChoices ?? [],

@@ -8,15 +8,18 @@ import { watch } from "./watch.ts";
 export function addDoctor(program: KitCommand): void {
   program
     .command("doctor")
+    .summary("what is wrong, and how to fix it")
     .option("--watch", "look again every 5 seconds; Ctrl-C ends it")
-    .description("look at settings, database, keys, client secret, sweeps and platform, and say what to fix")
+    .description("check settings, database, keys, client secret, sweeps and platform, and say what to fix")
     .addHelpText(
       "after",
       `
-Exit code 0: no check failed; 1: one failed, or could not be made; 78: the settings are
-wrong. With --json each check has a level: urgent, now (customers wait), later, fine, or
-unknown (it could not be made). With --watch the exit code is that of the last look; where
-the output is no terminal, each look is a line (with --json, a document in a line).`,
+Exit code 0: no check failed; 1: one failed or could not be made; 78: the settings
+are wrong. With --json each check has a level: urgent, now (customers wait), later,
+fine, or unknown (it could not be made).
+
+With --watch the exit code is that of the last look. Where the output is no
+terminal, each look is a line (with --json, a document in a line).`,
     )
     .does(async (session, { watch: isWatched = false }: { watch?: boolean }) => {
       const look = looking(session);

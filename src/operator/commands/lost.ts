@@ -28,6 +28,7 @@ interface Options {
 export function addLost(program: KitCommand): void {
   program
     .command("lost")
+    .summary("sales that were lost")
     .description("sales that were lost: provisions that the service had to refuse")
     .option("--done <id...>", "tick these off (3, or 3-17): somebody has written to the customer")
     .option("--after <cursor>", 'the next page: the "next" of the one before', cursor)

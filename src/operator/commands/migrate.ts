@@ -6,6 +6,7 @@ import type { KitCommand } from "./session.ts";
 export function addMigrate(program: KitCommand): void {
   program
     .command("migrate")
+    .summary("bring the schema up to date")
     .description("bring the database's schema up to date (in the release phase of each deploy)")
     .option(
       "--wait <minutes>",

@@ -2,7 +2,7 @@ import { DONE, FAILED, jsonText, type Outcome } from "./outcome.ts";
 import type { Session } from "./session.ts";
 
 /** The option by which a list that may be long comes as JSON lines. */
-export const JSON_LINES = ["--json-lines", "all that follow, too: a JSON line each"] as const;
+export const JSON_LINES = ["--json-lines", "all of them, not a page: a JSON line each"] as const;
 
 /**
  * Writes all pages of a list from `after` on, a line for each item, as fast as the reader takes them. It ends well when the

@@ -1,4 +1,4 @@
-import { type Command, CommanderError, Help, type OutputConfiguration } from "commander";
+import { type Argument, type Command, CommanderError, type OutputConfiguration } from "commander";
 import { build, buildText } from "../../version.ts";
 import { type Host, paintOf } from "./host.ts";
 import { DONE, failureOf, jsonText, type Outcome } from "./outcome.ts";
@@ -10,6 +10,7 @@ type Add = (program: KitCommand) => void;
 /** The commands in the order of the help, and what adds them: of a command that is called, only its own file is loaded. */
 const COMMANDS: readonly (readonly [names: string, load: () => Promise<Add>])[] = [
   ["doctor", async () => (await import("./doctor.ts")).addDoctor],
+  ["stats", async () => (await import("./stats.ts")).addStats],
   ["migrate", async () => (await import("./migrate.ts")).addMigrate],
   ["processes", async () => (await import("./processes.ts")).addProcesses],
   ["resources", async () => (await import("./resources.ts")).addResources],
@@ -42,7 +43,8 @@ export async function createProgram(
     .description("The operator's command line: what the service keeps, and what you can do about it.")
     .option("--json", "print one JSON document and nothing else")
     .version(buildText, "--version", "print the version, the commit that was built, and Node's version")
-    .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf })
+    // Its list of commands leaves 37 of 80 columns for what they do.
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf, minWidthToWrap: 30 })
     .exitOverride()
     .configureOutput(output)
     .addHelpText("after", ENDING);
@@ -54,15 +56,22 @@ export async function createProgram(
   return program;
 }
 
-/** A command as it is typed; a group lists its subcommands, so that nobody has to open each one's help. */
+/** A command as it is typed, without options; a group lists its subcommands, so that nobody has to open each one's help. */
 function termOf(command: Command): string {
   const inner = command.commands.map((each) => each.name()).join("|");
-  return inner ? `${command.name()} ${inner}` : new Help().subcommandTerm(command);
+  const args = command.registeredArguments.map((each) => argInTerm(each));
+  return [command.name(), inner, ...args].filter(Boolean).join(" ");
+}
+
+function argInTerm(argument: Argument): string {
+  const name = argument.name() + (argument.variadic ? "..." : "");
+  return argument.required ? `<${name}>` : `[${name}]`;
 }
 
 const ENDING = `
 Often wanted:
   $ kit doctor                               is all well, and what is to do?
+  $ kit stats                                who came and went, what failed today?
   $ kit resources list --state needs_reauth  what needs somebody
   $ kit secret set < new-secret.txt          after a reset in the portal
 
@@ -117,7 +126,9 @@ function print(host: Host, json: boolean, outcome: Outcome): number {
   const name = isComplaint && !json ? "stderr" : "stdout";
   const { [name]: stream } = host;
   const text = json ? jsonText(data) : show(paintOf(host, name));
-  const lines = text.split("\n").flatMap((line) => (isProse && stream.isTTY ? wrapped(line, stream.columns) : line));
+  const lines = text
+    .split("\n")
+    .flatMap((line) => (isProse && stream.isTTY ? wrapped(line, stream.columns) : line));
   stream.write(`${lines.join("\n")}\n`);
   return exitCode;
 }

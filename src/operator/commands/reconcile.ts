@@ -21,6 +21,7 @@ interface Options {
 export function addReconcile(program: KitCommand): void {
   program
     .command("reconcile")
+    .summary("compare platform, service and backend")
     .option("--platform-list", "the platform's uuids, one a line, come on standard input")
     .addOption(
       new Option("--fix <kind>", "then carry this kind of difference out")
@@ -29,7 +30,7 @@ export function addReconcile(program: KitCommand): void {
     )
     .option("--yes", "do not ask")
     .option("--after <uuid>", "go on where a comparison was stopped", typedUuid)
-    .option("--rate <n>", "so many resources a second are asked about", rate, 20)
+    .option("--rate <n>", "ask the platform about so many resources a second", rate, 20)
     .description("compare what the platform has, what we have and what your backend has")
     .addHelpText(
       "after",
@@ -59,11 +60,11 @@ function kindsInWords(): string {
 
 const ENDING = `
 
-It changes nothing without --fix; what it found is kept for the operator's page
-(/operator/ledgers), until the next one. A line of the list is a uuid, whatever follows
-it; or JSON as for kit resources import, which can then be imported. With a list,
-of more than 500 resources the platform is asked about those alone that it lacks.
-Exit code 0: no difference, and all was compared; 1: otherwise.`;
+Without --fix it changes nothing. What it finds is kept for the operator's page
+(/operator/ledgers) until the next comparison. A line of the list is a uuid, whatever
+follows it; or JSON as for kit resources import, which can then be imported. With a
+list, and more than 500 resources, the platform is asked only about those that the
+list lacks. Exit code 0: no difference, and all was compared; 1: otherwise.`;
 
 /** How many resources a second are asked about, as typed. */
 export function rate(text: string): number {

@@ -19,12 +19,18 @@ import { JSON_LINES, writeLines } from "./pages.ts";
 import type { KitCommand } from "./session.ts";
 
 export function addResources(program: KitCommand): void {
-  const resources = program.command("resources").description("the add-on resources we know of");
+  const resources = program
+    .command("resources")
+    .summary("the add-on resources")
+    .description("the add-on resources that the service has");
   resources
     .command("list")
     .description("all resources, the newest first, 100 at a time")
     .addOption(
-      new Option("--state <state>", "only those in this state: of the business, or of the credential").choices(STATES),
+      new Option(
+        "--state <state>",
+        "only those in this state: of the business, or of the credential",
+      ).choices(STATES),
     )
     .option("--search <text>", "how the uuid, name or app begins; or its plan, region or app id")
     .option("--after <cursor>", 'the next page: the "next" of the one before')
@@ -130,9 +136,10 @@ is cleaned up. Of a tombstone it clears the details of its events.`,
 
 A line is {"uuid": "…", "plan": "basic", "region": "us", "name": "…", "app":
 {"id": "…", "name": "…"}}; what follows the plan may be missing. A line of kit
-resources export is one too; what had ended there is left out. What exists is never changed. Exit code 0: every line
-is imported or exists; 1: some line was not usable (its number and reason are
-shown), or it was stopped: run it again. Then: kit grants recover --all`,
+resources export is one, too; what had ended there is left out. A resource that
+exists is never changed. Exit code 0: every line is imported or exists; 1: a line
+was not usable (its number and reason are shown), or the import was stopped: run it
+again. Then: kit grants recover --all`,
     )
     .does(async (session) => {
       const context = await session.context({ changes: true });

@@ -40,7 +40,13 @@ export async function watch(session: Session, title: string, look: () => Promise
     const at = moment(new Date().toISOString());
     if (isJson) await session.write(jsonText({ at: new Date().toISOString(), ...seen.data }));
     else if (!isBlock) await session.write(`${at}  ${seen.line}`);
-    else draw([paint.dim(`${title} · ${at} UTC · every ${pace.watchMs / 1_000} s until Ctrl-C`), seen.show(paint)].join("\n"));
+    else
+      draw(
+        [
+          paint.dim(`${title} · ${at} UTC · every ${pace.watchMs / 1_000} s until Ctrl-C`),
+          seen.show(paint),
+        ].join("\n"),
+      );
     if (!isOver) await sleep(pace.watchMs, undefined, { signal }).catch(() => undefined);
   }
   return { data: null, isWritten: true, exitCode, show: () => "" };
@@ -55,7 +61,11 @@ export async function watch(session: Session, title: string, look: () => Promise
 }
 
 /** While `work` runs, says how far it is: a terminal has its bar. */
-export async function told<Result>(session: Session, how: How, work: (how: How) => Promise<Result>): Promise<Result> {
+export async function told<Result>(
+  session: Session,
+  how: How,
+  work: (how: How) => Promise<Result>,
+): Promise<Result> {
   let far = { done: 0, total: 0 };
   const onProgress = (done: number, total: number) => {
     far = { done, total };

@@ -5,16 +5,17 @@ import { createProgress } from "../../../src/operator/commands/host.ts";
 
 /** What the line shows after three seconds of work that has come so far. */
 function shown(done: number, total: number): string {
-  let text = "";
-  const stream = { isTTY: true, write: (some: string) => ((text = some), true) };
+  const texts: string[] = [];
+  const stream = { isTTY: true, write: (text: string) => texts.push(text) > 0 };
   const progress = createProgress(stream as unknown as NodeJS.WriteStream, true);
   jest.useFakeTimers();
   progress.begin();
   progress.update(done, total);
   jest.advanceTimersByTime(3_000);
+  const [line = ""] = texts.slice(-1);
   progress.end();
   jest.useRealTimers();
-  return text;
+  return line;
 }
 
 it.each([
