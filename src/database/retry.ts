@@ -156,7 +156,6 @@ export function isDatabaseUnreachable(error: unknown): boolean {
 const MOST_REQUESTS = 100;
 let requestsWaiting = 0;
 
-
 type Patience = {
   upToMs?: number;
   /** The work is for a request of the platform; the number of waiting requests is limited. */

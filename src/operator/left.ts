@@ -23,8 +23,10 @@ export const rotationsLeft: Left = async ({ db }, { which, begun, report }) => {
   const left = await countRotationsLeft(db, { uuids, eventId: begun.eventId });
   const { nextSeconds: next, lastSeconds: last } = left;
   const at = (seconds: number) => (seconds > 0 ? `in ${duration(seconds)}` : "now");
-  const times = next === null || last === null ? {} : { about: `the first ${at(next)}, the last ${at(last)}` };
-  const failing = left.failing > 0 && `${counted(left.failing, "call")} failed; the first error: ${left.lastError}`;
+  const times =
+    next === null || last === null ? {} : { about: `the first ${at(next)}, the last ${at(last)}` };
+  const failing =
+    left.failing > 0 && `${counted(left.failing, "call")} failed; the first error: ${left.lastError}`;
   return [
     { name: "to be made", count: left.toMake, ...(failing && { about: failing }) },
     { name: "to be set", count: left.toSet },
@@ -39,7 +41,11 @@ export const refreshesLeft: Left = async ({ db }, { begun, report }) => {
   const uuids = report.failed.map(({ uuid }) => uuid);
   const { toRefresh, lost, lastError } = await countRefreshesLeft(db, { uuids, at: begun.at });
   return [
-    { name: "to be refreshed", count: toRefresh, ...(lastError !== null && { about: `the first error: ${lastError}` }) },
+    {
+      name: "to be refreshed",
+      count: toRefresh,
+      ...(lastError !== null && { about: `the first error: ${lastError}` }),
+    },
     { name: "given up", count: lost, isFinal: true },
   ];
 };

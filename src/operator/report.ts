@@ -37,7 +37,9 @@ export function reportInWords({ done, failed, skipped, left, underWay }: Report,
     ...some(failed, ({ uuid, message }) => `✗ ${uuid}  ${message}`),
     ...some(skipped, ({ uuid, reason }) => `– ${uuid}  skipped: ${reason}`),
     ...(underWay
-      ? [`! ${counted(underWay, "resource")} with a call under way left alone: kit steps cut-off --all takes them, too.`]
+      ? [
+          `! ${counted(underWay, "resource")} with a call under way left alone: kit steps cut-off --all takes them, too.`,
+        ]
       : []),
     ...(left ? [`Stopped: ${counted(left, "resource")} left.`] : []),
     `${done.length} ${doneWord}, ${failed.length} failed, ${skipped.length} skipped.`,

@@ -1,6 +1,18 @@
-import type { Place } from "./completion.ts";
-
 // A script for each shell, made from the same places.
+
+/** A command, and what may be typed after it. */
+export interface Place {
+  /** Its words, such as `resources list`; empty for kit itself. */
+  at: string;
+  commands: readonly Named[];
+  /** `values`: null if it takes none; empty if it takes any. */
+  options: readonly (Named & { values: readonly string[] | null })[];
+  args: readonly { values: readonly string[]; isFile: boolean }[];
+}
+interface Named {
+  name: string;
+  about: string;
+}
 
 export const SHELLS = { bash, zsh, fish } satisfies Record<string, (places: readonly Place[]) => string>;
 

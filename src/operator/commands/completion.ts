@@ -1,21 +1,7 @@
 import { Argument, type Command, type Option } from "commander";
-import { SHELLS } from "./completion-scripts.ts";
+import { type Place, SHELLS } from "./completion-scripts.ts";
 import { example } from "./outcome.ts";
 import type { KitCommand } from "./session.ts";
-
-/** A command, and what may be typed after it. */
-export interface Place {
-  /** Its words, such as `resources list`; empty for kit itself. */
-  at: string;
-  commands: readonly Named[];
-  /** `values`: null if it takes none; empty if it takes any. */
-  options: readonly (Named & { values: readonly string[] | null })[];
-  args: readonly { values: readonly string[]; isFile: boolean }[];
-}
-interface Named {
-  name: string;
-  about: string;
-}
 
 export function addCompletion(program: KitCommand): void {
   program
@@ -46,7 +32,10 @@ export function placesOf(program: Command): Place[] {
   const visit = (command: Command, words: readonly string[]): Place[] => [
     {
       at: words.join(" "),
-      commands: command.commands.map((each) => ({ name: each.name(), about: each.summary() || each.description() })),
+      commands: command.commands.map((each) => ({
+        name: each.name(),
+        about: each.summary() || each.description(),
+      })),
       options: [...[...new Set([...command.options, ...shared])].map(optionOf), help],
       args: command.registeredArguments.map((argument) => ({
         values: argument.argChoices ?? [],

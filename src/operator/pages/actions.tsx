@@ -15,8 +15,8 @@ import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../
 import { changedInWords, diffConfig, pushConfig, type VarDifference } from "../config-vars.ts";
 import { typedUuid } from "../errors.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
-import { showResource } from "../resources.ts";
 import { isWhole, reportInWords, wasInterrupted } from "../report.ts";
+import { showResource } from "../resources.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
 import type { Action, ActionWork, WorkEnd } from "./action.ts";
 import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";

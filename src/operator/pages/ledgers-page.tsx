@@ -6,8 +6,8 @@ import { type FixableKind, type Kind, KINDS } from "../reconcile/differences.ts"
 import type { KnownDifference, StoredComparison } from "../reconcile/findings-store.ts";
 import { questionOf } from "../reconcile/fixes.ts";
 import { fixKnown, type KnownDifferences, knownDifferences, type KnownOfKind } from "../reconcile/known.ts";
-import { counted } from "../wording.ts";
 import { isWhole, reportInWords, wasInterrupted } from "../report.ts";
+import { counted } from "../wording.ts";
 import type { Action } from "./action.ts";
 import { A, Links, type Look, Moment, number, Section, State, Table } from "./parts.tsx";
 

@@ -39,7 +39,9 @@ afterAll(() => rm(folder, { recursive: true }));
 
 async function offered(shell: Shell, words: string): Promise<string[]> {
   const script = ask[shell](`./of.${shell}`, words.split(" "));
-  const { stdout, stderr } = await promisify(execFile)(shell, [...flags[shell], "-c", script], { cwd: folder });
+  const { stdout, stderr } = await promisify(execFile)(shell, [...flags[shell], "-c", script], {
+    cwd: folder,
+  });
   expect(stderr).toBe("");
   return stdout.split("\n").filter(Boolean).sort();
 }

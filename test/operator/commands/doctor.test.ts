@@ -267,7 +267,11 @@ describe("kit doctor", () => {
     const { code, ids, of, counts } = await doctor(away);
     expect({ code, ids, counts }).toEqual({ code: 1, ids: IDS, counts: [1, OF_THE_DATABASE] });
     expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
-    expect(of("keys")).toMatchObject({ isChecked: false, level: "unknown", message: "Not checked, because of: database." });
+    expect(of("keys")).toMatchObject({
+      isChecked: false,
+      level: "unknown",
+      message: "Not checked, because of: database.",
+    });
     const { stdout } = await kit({ ...world.environment, ...away }, ["doctor"]);
     expect(stdout).toMatch(/\n– keys [^]*/);
     expect(stdout).toContain(`\n1 of ${IDS.length} checks failed, ${OF_THE_DATABASE} could not be made.\n`);
@@ -293,7 +297,12 @@ describe("kit doctor", () => {
   const noFile = new Error("No such file.");
   it.each([
     // The keys and the plans: what reads whole tables.
-    ["a lock of another session", withoutAnswers(locked), 0, Array(2).fill(fails("lock timeout", "holds a lock"))],
+    [
+      "a lock of another session",
+      withoutAnswers(locked),
+      0,
+      Array(2).fill(fails("lock timeout", "holds a lock")),
+    ],
     ["a statement without an answer", withoutAnswers(new Error("Connection terminated unexpectedly")), 2, []],
     [
       ...(["a service that cannot be started", () => Promise.reject(noFile)] as const),

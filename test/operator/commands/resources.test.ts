@@ -68,7 +68,10 @@ describe("kit resources", () => {
     const lines = async (...words: string[]) => {
       const { code, stdout } = await kit(world.environment, ["resources", "list", "--json-lines", ...words]);
       expect(code).toBe(0);
-      return stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as object);
+      return stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line) as object);
     };
     expect(await lines()).toEqual([...first.data.resources, ...second.data.resources]);
     expect(await lines("--after", first.data.next!)).toEqual(second.data.resources);

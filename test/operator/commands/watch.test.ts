@@ -54,7 +54,10 @@ describe("kit doctor --watch", () => {
     await shows(doctor, /\n.*\n/);
     doctor.signal("SIGTERM");
     const { code, stdout } = await doctor.ended;
-    const looks = stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as object);
+    const looks = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as object);
     expect(code).toBe(0);
     for (const look of looks)
       expect(look).toMatchObject({ at: expect.any(String), ok: true, checks: expect.any(Array) });
@@ -101,8 +104,14 @@ describe("kit rotate --all --watch", () => {
     await shows(rotate, /"name":"to be retired","count":1/);
     await life.world.forged.stepsFellDue(uuid);
     const { code, stdout } = await rotate.ended;
-    const [report, ...looks] = stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as { left: object[] });
-    expect({ code, report }).toMatchObject({ code: 1, report: { done: [uuid], failed: [{ id: "not_found" }] } });
+    const [report, ...looks] = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { left: object[] });
+    expect({ code, report }).toMatchObject({
+      code: 1,
+      report: { done: [uuid], failed: [{ id: "not_found" }] },
+    });
     expect(looks.at(-1)!.left).toContainEqual({ name: "not asked for", count: 1, about: null });
   });
 });
