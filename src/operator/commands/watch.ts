@@ -4,7 +4,7 @@ import type { WriteStream } from "node:tty";
 import type { How } from "../report.ts";
 import { moment } from "../wording.ts";
 import type { Paint } from "./host.ts";
-import { FAILED, failureOf, jsonText, type Outcome } from "./outcome.ts";
+import { FAILED, failureOf, jsonText, type Outcome, safe } from "./outcome.ts";
 import type { Session } from "./session.ts";
 import { rowsOf, wrapped } from "./wrap.ts";
 
@@ -37,8 +37,9 @@ export async function watch(session: Session, title: string, look: () => Promise
     const seen = await Promise.race([look().catch(tried), aborted]);
     if (seen === null) break;
     ({ exitCode, isOver = false } = seen);
-    const at = moment(new Date().toISOString());
-    if (isJson) await session.write(jsonText({ at: new Date().toISOString(), ...seen.data }));
+    const now = new Date().toISOString();
+    const at = moment(now);
+    if (isJson) await session.write(jsonText({ at: now, ...seen.data }));
     else if (!isBlock) await session.write(`${at}  ${seen.line}`);
     else
       draw(
@@ -56,7 +57,7 @@ export async function watch(session: Session, title: string, look: () => Promise
     const { data, message, show } = failureOf(error, session.scrub);
     const { id } = data as { id: string };
     if (!id.startsWith("database_")) throw error;
-    return { data: data as object, show, line: message, exitCode: FAILED };
+    return { data: data as object, show, line: safe(message), exitCode: FAILED };
   }
 }
 
