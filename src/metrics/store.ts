@@ -100,7 +100,7 @@ const inState = (state: State) => `(SELECT uuid, state, reason FROM
     WHERE r.uuid = few.uuid AND r.state IN ('provisioning', 'provisioned') OFFSET 0) AND NOT ${whereGone("few.uuid")} LIMIT 10000)`;
 
 /** A sub-select for a FROM: the credentials that need a person. */
-const NEEDING_ATTENTION = `(${(["grant_lost", "needs_reauth", "no_grant", "quarantined"] as const).map(inState).join(" UNION ALL ")})`;
+export const NEEDING_ATTENTION = `(${(["grant_lost", "needs_reauth", "no_grant", "quarantined"] as const).map(inState).join(" UNION ALL ")})`;
 
 // Each part of a scrape reads a bounded number of rows, however many resources there are.
 
