@@ -43,7 +43,7 @@ const WIDE = `
   main dd { margin-bottom: 0; white-space: pre-line; }
   code { overflow-wrap: anywhere; background: none; padding: 0; color: inherit; }
   main small { color: var(--pico-muted-color); }
-  .pair { display: grid; gap: 0 3rem; }
+  .pair { display: grid; gap: 0 3rem; align-items: start; }
   article p { margin-bottom: 0.35rem; }
   .state { white-space: nowrap; font-weight: 600; }
   .state.well { color: var(--well); &::before { content: "✓ "; } }
@@ -73,7 +73,8 @@ const WIDE = `
   [data-age]:not(:empty)::before { content: " · "; }
   .old { color: var(--bad); font-weight: 600; }
   article.fact { margin: 0 0 1rem; padding: 0.75rem 1rem; border-left: 4px solid var(--wait); border-radius: 4px;
-    h3 { font-size: 1rem; margin: 0 0 0.35rem; .state { margin-right: 0.5rem; } }
+    h3 { font-size: 1rem; margin: 0 0 0.25rem; display: flex; flex-wrap: wrap; gap: 0 0.5rem;
+      small { font-weight: 400; margin-left: auto; } }
     .buttons { margin: 0.5rem 0; }
     .more { display: flex; flex-wrap: wrap; gap: 0 1.5rem; margin: 0; font-size: 0.9rem; } }
   article.urgent { border-color: var(--bad); }
@@ -110,6 +111,8 @@ const WIDE = `
   body > header nav li { padding-right: 0.75rem; &:last-child { padding-right: 0; } }
   form.signed-in { margin: 0 0 0.5rem; }
   .plot text { font-size: 15px; }
+  .whom code { display: none; }
+  article.fact { padding: 0.5rem 0.75rem; font-size: 0.9rem; margin-bottom: 0.75rem; p { margin-bottom: 0.2rem; } }
   .figures { grid-template-columns: repeat(4, 1fr); gap: 0.5rem; dt { font-size: 0.7rem; } dd { font-size: 1.25rem; } }
   table.numbers { display: table; font-size: 0.8rem; }
 } }

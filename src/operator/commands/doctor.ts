@@ -1,5 +1,5 @@
 import { examine, inShort } from "../doctor/doctor.ts";
-import type { Check } from "../doctor/finding.ts";
+import { type Check, whomInWords } from "../doctor/finding.ts";
 import { UsedWrongly } from "../errors.ts";
 import { counted } from "../wording.ts";
 import type { Paint } from "./host.ts";
@@ -63,9 +63,11 @@ function showCheck(paint: Paint, check: Check): string {
   const { id, ok, fix: anyFix, found = [check], isChecked = true } = check;
   const well = anyFix === null ? paint.green("✓") : paint.yellow("!");
   const mark = ok ? well : paint.red(isChecked ? "✗" : "–");
-  const lines = found.flatMap(({ message, fix }) => [
+  const lines = found.flatMap(({ message, fix, whom, runbook }) => [
     safeLines(message, INDENT),
+    ...(whom ? whomInWords(whom).map((line) => safe(`  ${line}`)) : []),
     ...(fix === null ? [] : [paint.cyan(`→ ${safeLines(fix, INDENT)}`)]),
+    ...(runbook === undefined ? [] : [paint.dim(`  docs/operate.md, "${runbook}"`)]),
   ]);
   return `${mark} ${paint.bold(id.padEnd(INDENT.length - 3))} ${lines.join(`\n${INDENT}`)}`;
 }

@@ -1,4 +1,4 @@
-import type { Queryable } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import { statement } from "../../database/statement.ts";
 import { NEEDING_ATTENTION } from "../../metrics/store.ts";
 
@@ -23,3 +23,20 @@ const attention = statement<object, InAttention>("attention_by_state").sql(
 );
 
 export const credentialsInAttention = (db: Queryable) => db.query(attention);
+
+interface OfPlan {
+  plan: string;
+  count: number;
+  some: string[];
+}
+
+const others = statement<{ offered: readonly string[]; most: number }, OfPlan>(
+  "customers_of_other_plans",
+).sql(
+  `SELECT plan, count(*)::int AS count, (array_agg(uuid::text ORDER BY created_at DESC))[1:5] AS some FROM resources
+   WHERE state IN ('provisioning', 'provisioned') AND plan <> ALL(:offered::text[]) GROUP BY plan ORDER BY plan LIMIT :most`,
+);
+
+/** The plans that customers have and that are not among these, by name, and five of the customers of each. */
+export const customersOfOtherPlans = (db: Database, offered: readonly string[], most: number) =>
+  db.readWhole(others, { offered, most });

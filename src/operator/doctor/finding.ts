@@ -29,10 +29,12 @@ interface About {
 /** How the list of resources is filtered: by its address, and by the options of `kit resources list`. */
 export type ListQuery = Readonly<Partial<Record<"state" | "failing" | "error" | "plan" | "app", string>>>;
 
+export const MOST_NAMED = 5;
+
 /** The resources that a fact is about. */
 export interface Whom {
   count: number;
-  /** At most five of them. */
+  /** At most {@link MOST_NAMED} of them. */
   uuids: readonly string[];
   /** The same, by name. */
   some?: Named[];

@@ -9,7 +9,8 @@ import { countKeyUse } from "../../vault/store.ts";
 import { buildText } from "../../version.ts";
 import { keysInUse } from "../keys.ts";
 import { hasMoreRights } from "../store.ts";
-import { type Finding, fine, found } from "./finding.ts";
+import { customersOfOtherPlans } from "./attention-store.ts";
+import { type Finding, fine, found, MOST_NAMED } from "./finding.ts";
 
 // The settings and app.json; the database, and whether what it holds fits them.
 
@@ -54,32 +55,19 @@ export async function migrations({ db }: OpenContext): Promise<Finding[]> {
 
 /** At most this many plans are named. */
 const MOST_PLANS = 10;
-const MOST_NAMED = 5;
-const IS_ALIVE = { state: { in: ["provisioning", "provisioned"] } };
 
 /** Whether every plan that a customer has is on offer: your functions are called with it. */
 export async function plans({ db, offer }: OpenContext): Promise<Finding> {
-  const { resource } = await db.prisma();
-  const others = await resource.groupBy({
-    by: ["plan"],
-    where: { ...IS_ALIVE, plan: { notIn: Object.keys(offer.plans) } },
-    _count: true,
-    orderBy: { plan: "asc" },
-    take: MOST_PLANS + 1,
-  });
-  if (others.length === 0) return fine("Every plan that a customer has is on offer.");
-  const plans = others.slice(0, MOST_PLANS).map(({ plan, _count: count }) => ({ plan, count }));
-  const count = plans.reduce((sum, each) => sum + each.count, 0);
-  const some = await resource.findMany({
-    where: { ...IS_ALIVE, plan: { in: plans.map(({ plan }) => plan) } },
-    select: { uuid: true },
-    orderBy: { createdAt: "desc" },
-    take: MOST_NAMED,
-  });
-  const uuids = some.map(({ uuid }) => uuid);
-  const list = plans.length === 1 ? { list: { plan: plans[0]!.plan } } : {};
-  const areMore = others.length > MOST_PLANS;
-  return found("plans_not_on_offer", { plans, areMore }, { whom: { count, uuids, ...list } });
+  const others = await customersOfOtherPlans(db, Object.keys(offer.plans), MOST_PLANS + 1);
+  const plans = others.slice(0, MOST_PLANS);
+  const [only] = plans;
+  if (!only) return fine("Every plan that a customer has is on offer.");
+  const whom = {
+    count: plans.reduce((sum, { count }) => sum + count, 0),
+    uuids: plans.flatMap(({ some }) => some).slice(0, MOST_NAMED),
+    ...(plans.length === 1 && { list: { plan: only.plan } }),
+  };
+  return found("plans_not_on_offer", { plans, areMore: others.length > MOST_PLANS }, { whom });
 }
 
 /** The first version of each line of Node that has its security fixes, as the README names them. */

@@ -56,12 +56,16 @@ export async function secret(ctx: OpenContext): Promise<Finding> {
     throw error;
   });
   if ("ok" in current) return current;
-  const { version, value, isPresumed } = current;
+  const { version, value, isRejected, isPresumed } = current;
   const trial = await triedSecret(ctx, value);
   if (trial.outcome === "rejected") return found("secret_rejected", { version });
   const named = `The client secret is version ${version}`;
-  if (!("because" in trial)) return fine(`${named}, and the platform accepts it.`);
+  if (!("because" in trial))
+    return isRejected
+      ? found("secret_accepted_again", { version })
+      : fine(`${named}, and the platform accepts it.`);
   const { because } = trial;
+  if (isRejected && !isPresumed) return found("secret_rejected", { version });
   if (trial.outcome === "unclear" && !isPresumed)
     return fine(`${named}; whether the platform accepts it is not known: ${because}.`);
   return found("secret_doubtful", { version, because });

@@ -167,6 +167,15 @@ export const OF_THE_INSTALLATION = {
     alerts: ["AddonClientSecretRejected"],
     alarms: ["client_secret_rejected"],
   }),
+  secret_accepted_again: fact<{ version: number }>({
+    title: "The platform accepts our client secret again",
+    urgency: "now",
+    says: ({ version }) =>
+      `The platform rejected our client secret (version ${version}), and accepts it now: no token is refreshed until the service has noticed.`,
+    cure: "Wait a minute: a running service tries it once a minute, and then refreshes what is due.",
+    runbook: "AddonClientSecretRejected",
+    alerts: ["AddonClientSecretRejected"],
+  }),
   secret_doubtful: fact<{ version: number; because: string }>({
     title: "Our client secret may be wrong",
     urgency: "later",
@@ -176,6 +185,7 @@ export const OF_THE_INSTALLATION = {
     command: "kit secret set",
     buttons: ["/secret"],
     runbook: "AddonClientSecretRejected",
+    alerts: ["AddonClientSecretRejected"],
   }),
   plans_not_on_offer: fact<{ plans: { plan: string; count: number }[]; areMore: boolean }>({
     title: "Customers have plans that are not on offer",

@@ -34,13 +34,13 @@ export function Card({ of }: { of: Finding }) {
     <article class={`fact ${urgency}`}>
       <h3>
         <State of={word} look={look} /> {title}
+        {since && (
+          <small>
+            since <Moment at={since} />
+          </small>
+        )}
       </h3>
       <p>{message}</p>
-      {since && (
-        <p>
-          Since <Moment at={since} />
-        </p>
-      )}
       {whom && <Named whom={whom} />}
       {fix && <p>{fix}</p>}
       {buttons.length > 0 && <ButtonsOf paths={buttons} />}

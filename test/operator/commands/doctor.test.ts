@@ -289,8 +289,14 @@ describe("kit doctor", () => {
   const locked = Object.assign(new Error("lock timeout"), { code: "55P03", severity: "ERROR" });
   const noFile = new Error("No such file.");
   it.each([
-    ["a lock of another session", withoutAnswers(locked), 0, [fails("lock timeout", "holds a lock")]],
-    ["a statement without an answer", withoutAnswers(new Error("Connection terminated unexpectedly")), 1, []],
+    // The keys and the plans: what reads whole tables.
+    [
+      "a lock of another session",
+      withoutAnswers(locked),
+      0,
+      Array(2).fill(fails("lock timeout", "holds a lock")),
+    ],
+    ["a statement without an answer", withoutAnswers(new Error("Connection terminated unexpectedly")), 2, []],
     [
       ...(["a service that cannot be started", () => Promise.reject(noFile)] as const),
       ...([IDS.length - 2, [{ id: "start", message: noFile.message }]] as const),
