@@ -55,7 +55,7 @@ export const OF_THE_INSTALLATION = {
     runbook: "Settings and start",
   }),
   database_unreachable: fact<Words>({
-    title: "A process cannot use the database",
+    title: "The database cannot be used",
     urgency: "urgent",
     says: asItIs,
     cure: "Is it running, no standby, its disk not full, and is DATABASE_URL the right address and user? A service that runs waits for it and goes on by itself.",
@@ -196,7 +196,7 @@ export const OF_THE_INSTALLATION = {
     },
     names: "plans and resources",
     cure: "Put them back into src/your-service/plans.ts: a plan stays there as long as a customer has it.",
-    command: "kit resources list --plan PLAN",
+    command: "kit resources list --search PLAN",
     runbook: "Plans that are not on offer",
   }),
   manifest_invalid: fact({

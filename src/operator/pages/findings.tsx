@@ -17,7 +17,7 @@ const WORDS: Readonly<Record<Urgency, [word: string, look: Look]>> = {
 };
 
 /** The operator's actions on all resources, by their paths below `/operator`. */
-const ACTIONS: Readonly<Record<string, Action>> = Object.fromEntries(
+export const ACTIONS: Readonly<Record<string, Action>> = Object.fromEntries(
   [...OF_ALL, ...FIXES].map((action) => [`${action.under ?? ""}/${action.name}`, action]),
 );
 
