@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Database } from "../../../src/database/database.ts";
-import type { DoctorReport } from "../../../src/operator/doctor/doctor.ts";
+import { type DoctorReport, findingsOf } from "../../../src/operator/doctor/doctor.ts";
+import { URGENCIES, type Urgency } from "../../../src/operator/facts/fact.ts";
 import { ALL } from "../../support/forged.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 import { eventually, opened } from "../../support/world.ts";
@@ -168,6 +169,8 @@ it("a step that keeps failing is shown on its resource's page, by kit, as a faul
   await life.nothingLeft(uuid);
 });
 
+const CARDS = /<article class="fact (\w+)"><h3><span[^>]*>[^<]*<\/span> ([^<]*)/g;
+
 it("lists what needs attention, the worst first, with advice", async () => {
   // No process repairs it meanwhile.
   await operator.world.restart({ environment: { WEB_JOBS: "off" } });
@@ -185,8 +188,7 @@ it("lists what needs attention, the worst first, with advice", async () => {
   await forged.grantIsPending(uuid, { leftSeconds: 90, inSeconds: 3_600 });
   const text = await overview("The platform rejects our client secret");
   const { html } = await operator.get();
-  const cards = html.matchAll(/<article class="fact (\w+)"><h3><span[^>]*>[^<]*<\/span> ([^<]*)/g);
-  expect([...cards].map(([, urgency, title]) => `${urgency}: ${title}`)).toEqual([
+  expect([...html.matchAll(CARDS)].map(([, urgency, title]) => `${urgency}: ${title}`)).toEqual([
     "urgent: The platform rejects our client secret",
     "urgent: A job of the kit has not run",
     "urgent: A grant has not been exchanged",
@@ -195,6 +197,7 @@ it("lists what needs attention, the worst first, with advice", async () => {
     "urgent: Credentials cannot be decrypted",
     "urgent: Credentials cannot be decrypted",
     "later: A provision came without a grant",
+    "later: The platform has an incident",
     "remark: Some settings are remarkable",
     ...(html.includes("gets no security fixes")
       ? ["remark: This version of Node gets no security fixes"]
@@ -211,6 +214,17 @@ it("lists what needs attention, the worst first, with advice", async () => {
     "kit tokens refresh UUID may bring fresh tokens",
   ])
     expect(text).toContain(part);
+
+  // What one knows, the others say.
+  const { data } = await kitJson<DoctorReport>(operator.world.environment, ["doctor"]);
+  const urgentFirst = (all: readonly { urgency?: Urgency; title?: string | undefined }[]) =>
+    URGENCIES.flatMap((urgency) => all.filter((each) => each.urgency === urgency).map(({ title }) => title));
+  const titles = urgentFirst(findingsOf(data));
+  expect([...html.matchAll(CARDS)].map(([, , title]) => title)).toEqual(titles);
+  const checkUp = [...(await operator.get("/check-up")).html.matchAll(CARDS)];
+  expect(urgentFirst(checkUp.map(([, urgency, title]) => ({ urgency: urgency as Urgency, title })))).toEqual(
+    titles,
+  );
 });
 
 it("no page of these tests contained a secret", async () => {
