@@ -21,6 +21,8 @@ export interface Pace {
   readonly logAgainMs: number;
   /** How long the metrics and the overview show what they have read: the database is asked no more often. */
   readonly freshMs: number;
+  /** How long the overview shows what takes long to read: what the platform answers, your checks, the numbers of a week. */
+  readonly probeMs: number;
   /** How long `kit secret set` waits for a success that refutes that its secret is wrong: one call a minute is made. */
   readonly presumedMs: number;
   /** Pause before what a process had to refuse is stored, and between two tries. */
@@ -47,6 +49,7 @@ export const PACE: Pace = {
   refusalMs: 1_000,
   logAgainMs: 60_000,
   freshMs: 2_000,
+  probeMs: 60_000,
   presumedMs: 90_000,
   lostAgainMs: 2_000,
   gatherMs: 5_000,

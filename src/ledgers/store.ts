@@ -159,7 +159,7 @@ export const forgetFindings = (db: Queryable, uuid: string) => db.query(forgetAl
 const MOST = 10_000;
 
 const found = statement<Record<never, never>, Marked & { living: number }>("found_marks").sql(
-  `SELECT kind, count(*)::int AS count, min(first_at) AS since, (array_agg(uuid::text ORDER BY first_at, uuid))[1:3] AS uuids,
+  `SELECT kind, count(*)::int AS count, min(first_at) AS since, (array_agg(uuid::text ORDER BY first_at, uuid))[1:5] AS uuids,
      count(*) FILTER (WHERE detail->>'request' = 'PUT')::int AS living, NULL AS request
    FROM (SELECT m.* FROM ledger_marks m WHERE ${IS_CURRENT} LIMIT ${2 * MOST}) m GROUP BY kind ORDER BY kind`,
 );

@@ -28,6 +28,10 @@ export interface BulkAction {
   /** On the pages: their titles, and what they say before the button is pressed. */
   labels: { one: string; all: string };
   effect: string;
+  /** What it takes does not come back. */
+  isDangerous?: boolean;
+  /** Of how many resources it takes something, if it is done to all. */
+  count?(ctx: Pick<Context, "db">): Promise<number>;
   /** A sentence if it cannot be done now. */
   whyNot?(ctx: Context): string | null;
   work(ctx: Context, which: Which, how: How): Promise<Report>;
@@ -47,7 +51,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     labels: { one: "Try its work now", all: "Try all work now" },
     effect:
       "What waits for its next call, after one that failed or said later, is called at once. It would be by itself, after 5 minutes at most or when your service said: this is for when your backend works again.",
-    work: onSteps("step_retried", "nothing_waits"),
+    ...onSteps("step_retried", "nothing_waits"),
   },
   {
     ...OF_STEPS,
@@ -58,7 +62,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     labels: { one: "Cut its calls off", all: "Cut all calls off" },
     effect:
       "The signal of each call under way is aborted within 3 seconds, its result is ignored, and the function is called again after 5 seconds, with the same idempotency key: this is for calls that hang.",
-    work: onSteps("step_cut_off", "nothing_under_way"),
+    ...onSteps("step_cut_off", "nothing_under_way"),
   },
   {
     ...OF_STEPS,
@@ -70,7 +74,8 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     labels: { one: "Give its work up", all: "Give up all late work" },
     effect:
       "A provision that is not done fails: the platform is told, and what was made is taken down. A plan change or a rotation is dropped, as if your service had refused it; what waits behind it goes on. Taking down and retiring end where they are: what is left stays in your backend. None of it comes back.",
-    work: onSteps("step_given_up", "nothing_to_give_up", giveUp),
+    isDangerous: true,
+    ...onSteps("step_given_up", "nothing_to_give_up", giveUp),
   },
   {
     group: "tokens",
@@ -131,21 +136,24 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
  * fails meanwhile, the resource's story says whether it was.
  */
 function onSteps(hand: Hand, none: string, work = ({ db }: Context, asked: Asked) => takeSteps(db, asked)) {
-  return async (ctx: Context, which: Which, how: How): Promise<Report> => {
-    // Before: what is made due now may be under way soon.
-    const underWay = new Set(hand === "step_retried" ? await resourcesToTake(ctx.db, "step_cut_off") : []);
-    const report = await forEachResource(
-      ctx,
-      which === "all" ? await resourcesToTake(ctx.db, hand) : which,
-      async ({ uuid }) => {
-        const steps = await work(ctx, { uuid, hand, isNamed: which !== "all" });
-        if (steps.length > 0) return null;
-        return { skipped: underWay.has(uuid) ? "under_way" : none };
-      },
-      how,
-    );
-    wakeAll(ctx);
-    return which === "all" && underWay.size > 0 ? { ...report, underWay: underWay.size } : report;
+  return {
+    count: async ({ db }: Pick<Context, "db">) => (await resourcesToTake(db, hand)).length,
+    async work(ctx: Context, which: Which, how: How): Promise<Report> {
+      // Before: what is made due now may be under way soon.
+      const underWay = new Set(hand === "step_retried" ? await resourcesToTake(ctx.db, "step_cut_off") : []);
+      const report = await forEachResource(
+        ctx,
+        which === "all" ? await resourcesToTake(ctx.db, hand) : which,
+        async ({ uuid }) => {
+          const steps = await work(ctx, { uuid, hand, isNamed: which !== "all" });
+          if (steps.length > 0) return null;
+          return { skipped: underWay.has(uuid) ? "under_way" : none };
+        },
+        how,
+      );
+      wakeAll(ctx);
+      return which === "all" && underWay.size > 0 ? { ...report, underWay: underWay.size } : report;
+    },
   };
 }
 

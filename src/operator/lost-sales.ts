@@ -54,15 +54,17 @@ export const MADE_HERE =
   "What was made here and refused there serves no customer: kit resources erase UUID takes it down, unless the platform has that add-on.";
 
 /** In one sentence: how many, since when, and why; null: none is open. */
-export async function lostInShort(db: Database): Promise<string | null> {
+export async function lostInShort(db: Database): Promise<{ words: string; since: string } | null> {
   const { lost, open } = await listLost(db, null, true);
   if (open === 0) return null;
-  const [first, last] = [lost.at(-1)!.at, lost[0]!.at].map(moment);
+  const since = lost.at(-1)!.at;
+  const [first, last] = [since, lost[0]!.at].map(moment);
   const when = first === last ? `at ${first}` : `from ${first} to ${last}`;
   const reasons = [...new Set(lost.map(({ reason }) => reason))].slice(0, 3).join("; ");
   const names = lost
     .slice(0, 5)
     .map(({ name, plan, uuid }) => `${name ?? uuid} (${plan})`)
     .join(", ");
-  return `${counted(open, "sale")} lost ${when} UTC: provisions were refused (${reasons}). Add-ons: ${names}${open > 5 ? " …" : "."}`;
+  const words = `${counted(open, "sale")} lost ${when} UTC: provisions were refused (${reasons}). Add-ons: ${names}${open > 5 ? " …" : "."}`;
+  return { words, since };
 }

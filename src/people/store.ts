@@ -218,8 +218,15 @@ export async function openSession(
   return (await patiently(() => anyRow(needs.db, open, values))) ? session : null;
 }
 
-/** Whose session it is. None whose row, or that of its person, was changed by somebody else than this service. */
-export async function findSession(needs: Finding, session: Secret): Promise<Account | null> {
+/**
+ * Whose session it is. None whose row, or that of its person, was changed by somebody else than this service. `isUse`: it
+ * is used, and lasts an hour from now on.
+ */
+export async function findSession(
+  needs: Finding,
+  session: Secret,
+  { isUse }: { isUse: boolean },
+): Promise<Account | null> {
   const hashes = hashesOf(needs, "sessions", session);
   const found = await patiently(() => oneRow(needs.db, find, { hashes }));
   if (!found) return null;
@@ -228,7 +235,7 @@ export async function findSession(needs: Finding, session: Secret): Promise<Acco
     isProven(needs, "sessions", [idHash, id], proof) &&
     isProven(needs, "people", [id, email, isEmailVerified, name], personProof);
   if (!isOurs) return refused(needs, { table: "sessions", person: id });
-  await used(needs, "sessions", hashes);
+  if (isUse) await used(needs, "sessions", hashes);
   return { id, email, isEmailVerified, name };
 }
 

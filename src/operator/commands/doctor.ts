@@ -1,7 +1,7 @@
 import { type DoctorReport, examine, inShort } from "../doctor/doctor.ts";
-import type { Check } from "../doctor/finding.ts";
+import { type Check, whomInWords } from "../doctor/finding.ts";
 import type { Paint } from "./host.ts";
-import { DONE, FAILED, MISCONFIGURED, safeLines } from "./outcome.ts";
+import { DONE, FAILED, MISCONFIGURED, safe, safeLines } from "./outcome.ts";
 import type { KitCommand, Session } from "./session.ts";
 import { watch } from "./watch.ts";
 
@@ -16,7 +16,7 @@ export function addDoctor(program: KitCommand): void {
       `
 Exit code 0: no check failed; 1: one failed or could not be made; 78: the settings
 are wrong. With --json each check has a level: urgent, now (customers wait), later,
-fine, or unknown (it could not be made).
+remark, fine, or unknown (it could not be made).
 
 With --watch the exit code is that of the last look. Where the output is no
 terminal, each look is a line (with --json, a document in a line).`,
@@ -59,7 +59,7 @@ function exitCodeOf({ ok, checks }: DoctorReport): number {
 }
 
 const INDENT = " ".repeat(16);
-const LEVELS = ["urgent", "unknown", "now", "later"] as const;
+const LEVELS = ["urgent", "unknown", "now", "later", "remark"] as const;
 
 /** What is not fine, the most urgent first; a terminal may be small. */
 function remarkable({ checks }: DoctorReport) {
@@ -85,9 +85,11 @@ function showCheck(paint: Paint, check: Check): string {
   const { id, ok, fix: anyFix, found = [check], isChecked = true } = check;
   const well = anyFix === null ? paint.green("✓") : paint.yellow("!");
   const mark = ok ? well : paint.red(isChecked ? "✗" : "–");
-  const lines = found.flatMap(({ message, fix }) => [
+  const lines = found.flatMap(({ message, fix, whom, runbook }) => [
     safeLines(message, INDENT),
+    ...(whom ? whomInWords(whom).map((line) => safe(`  ${line}`)) : []),
     ...(fix === null ? [] : [paint.cyan(`→ ${safeLines(fix, INDENT)}`)]),
+    ...(runbook === undefined ? [] : [paint.dim(`  docs/operate.md, "${runbook}"`)]),
   ]);
   return `${mark} ${paint.bold(id.padEnd(INDENT.length - 3))} ${lines.join(`\n${INDENT}`)}`;
 }
