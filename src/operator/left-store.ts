@@ -1,5 +1,5 @@
-import { type Database, oneRow, type Queryable } from "../database/database.ts";
-import { statement } from "../database/statement.ts";
+import type { Database } from "../database/database.ts";
+import { oneRow, type Queryable, statement } from "../database/statement.ts";
 import { whereAnnouncing } from "../resources/step.ts";
 
 // What is left of what an operator asked for.

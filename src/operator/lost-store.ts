@@ -1,6 +1,5 @@
 import type { LostSale } from "../database/client/client.ts";
-import { oneRow, type Queryable } from "../database/database.ts";
-import { columnsOf, type RowOf, statement } from "../database/statement.ts";
+import { columnsOf, oneRow, type Queryable, type RowOf, statement } from "../database/statement.ts";
 
 // The statements for lost sales. Not through Prisma, whose first use takes 300 ms: `kit doctor` looks at them each time.
 

@@ -9,8 +9,8 @@ import type { KitCommand, Session } from "./session.ts";
 import { type Seen, told, watch } from "./watch.ts";
 
 const OF_MANY = `
-A resource that is skipped is no failure (exit code 0). Ctrl-C stops it: what was
-sent is finished, and it says how many are left ("left" with --json).`;
+A resource that is skipped is no failure (exit code 0). Ctrl-C stops it: calls in
+flight finish first, and it says how many are left ("left" with --json).`;
 
 const WATCHED = `
 
