@@ -92,16 +92,23 @@ export function jsonText(data: unknown, indent?: number): string {
   return safeLines(JSON.stringify(data, null, indent));
 }
 
-/** Records as a table: a dim header, then one line for each; an empty column is left out. Counts stand to the right. */
-export function table(paint: Paint, records: readonly Readonly<Record<string, string>>[]): string {
+/**
+ * Records as a table: a dim header, then one line for each; an empty column is left out. Counts stand to the right, in
+ * all columns but the first.
+ */
+export function table(
+  paint: Paint,
+  records: readonly Readonly<Record<string, string>>[],
+  areCounts = false,
+): string {
   const titles = Object.keys(records[0] ?? {}).filter((title) => records.some((each) => each[title]));
   const rows = records.map((record) => titles.map((title) => safe(record[title] ?? "")));
   const widths = titles.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]!.length)));
-  const isCount = titles.map((_, at) => rows.every((row) => /^(\d+|·)$/.test(row[at]!)));
   const line = (row: readonly string[]) => {
-    const cells = row.map((cell, at) =>
-      isCount[at] ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!),
-    );
+    const cells = row.map((cell, at) => {
+      const width = widths[at]!;
+      return areCounts && at > 0 ? cell.padStart(width) : cell.padEnd(width);
+    });
     return cells.join("  ").trimEnd();
   };
   return [paint.dim(line(titles).toUpperCase()), ...rows.map(line)].join("\n");
