@@ -71,6 +71,7 @@ const WIDE = `
   button.danger { background: none; &:hover { text-decoration: underline; } }
   .age { margin: -1rem 0 0; color: var(--pico-muted-color); font-size: 0.85rem; }
   [data-age]:not(:empty)::before { content: " · "; }
+  .glance { margin: 0.5rem 0 0; display: flex; flex-wrap: wrap; gap: 0 1rem; }
   .old { color: var(--bad); font-weight: 600; }
   article.fact { margin: 0 0 1rem; padding: 0.75rem 1rem; border-left: 4px solid var(--wait); border-radius: 4px;
     h3 { font-size: 1rem; margin: 0 0 0.25rem; display: flex; flex-wrap: wrap; gap: 0 0.5rem;

@@ -9,7 +9,7 @@ import { A, Buttons, type Look, Moment, number, State } from "./parts.tsx";
 
 // What was found, for the overview and the check-up.
 
-const WORDS: Readonly<Record<Urgency, [word: string, look: Look]>> = {
+export const WORDS_OF_URGENCY: Readonly<Record<Urgency, [word: string, look: Look]>> = {
   urgent: ["urgent", "bad"],
   now: ["right now", "wait"],
   later: ["can wait", "wait"],
@@ -28,7 +28,7 @@ export const ButtonsOf = ({ paths }: { paths: readonly string[] }) => (
 /** Cause, whom, since when, and the way to the cure. */
 export function Card({ of }: { of: Finding }) {
   const { message, fix, fact, urgency = "urgent", title, since, whom, runbook } = of;
-  const [word, look] = WORDS[urgency];
+  const [word, look] = WORDS_OF_URGENCY[urgency];
   const { buttons = [], page = null } = fact ? factOf(fact) : {};
   return (
     <article class={`fact ${urgency}`}>

@@ -4,11 +4,12 @@ import { Facts, type Page } from "../../pages/pages.tsx";
 import type { Process } from "../../processes/store.ts";
 import { type DoctorReport, inShort } from "../doctor/doctor.ts";
 import type { Check } from "../doctor/finding.ts";
+import { URGENCIES } from "../facts/fact.ts";
 import type { Overview } from "../overview.ts";
 import { counted, duration, moment } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
 import { BusinessOf } from "./business.tsx";
-import { ButtonsOf, Card } from "./findings.tsx";
+import { ButtonsOf, Card, WORDS_OF_URGENCY } from "./findings.tsx";
 import { A, type Look, number, Section, State, Table } from "./parts.tsx";
 import { aboutIfSampled, Plots } from "./plots.tsx";
 
@@ -26,6 +27,7 @@ export function overviewPage(overview: Overview): Page {
           As of <time dateTime={at.toISOString()}>{moment(at.toISOString())}</time> UTC
           <span data-age />
         </p>
+        <Glance of={overview} />
         <Section title="Needs attention">
           {issues.length === 0 && <p>Nothing. Tokens are exchanged and refreshed, and the sweeps run.</p>}
           {issues.map((issue) => (
@@ -53,6 +55,26 @@ export function overviewPage(overview: Overview): Page {
       </>
     ),
   };
+}
+
+/** The whole page in a line. */
+function Glance({ of: { issues, business } }: { of: Overview }) {
+  const ofUrgency = URGENCIES.flatMap((each) => {
+    const count = issues.filter(({ urgency = "urgent" }) => urgency === each).length;
+    const [word, look] = WORDS_OF_URGENCY[each];
+    return count === 0 ? [] : [<State of={`${count} ${word}`} look={look} />, " "];
+  });
+  return (
+    <p class="glance">
+      {issues.length === 0 ? <State of="all is well" look="well" /> : ofUrgency}{" "}
+      {business && (
+        <span>
+          {counted(business.customers, "customer")}, {number(business.week.came)} new and{" "}
+          {number(business.week.gone)} gone this week
+        </span>
+      )}
+    </p>
+  );
 }
 
 function Numbers({ samples }: { samples: readonly Sample[] }) {
