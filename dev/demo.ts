@@ -1,5 +1,6 @@
 import "./no-inspector.ts";
-import { exitWith, onSignals } from "../src/process/run-process.ts";
+import { exitWith } from "../src/process/run-process.ts";
+import { onSignals } from "../src/process/signals.ts";
 import { colours } from "./colours.ts";
 import { attachedApps, configVars } from "./demo/apps-and-config.ts";
 import { secretReset, secretSet } from "./demo/client-secret.ts";

@@ -89,6 +89,8 @@ export interface Parts {
   /** Where log lines go; standard output unless given. */
   logTo: { write(line: string): void };
   wrapDatabase(database: Database): Database;
+  /** As of the database's settings. */
+  isPatient: boolean;
   pace: Partial<Pace>;
   wrapTokenEndpoint(endpoint: TokenEndpoint): TokenEndpoint;
 }

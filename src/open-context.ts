@@ -74,6 +74,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
     url: config.databaseUrl.reveal(),
     poolSize: config.databasePool,
     ca: config.databaseCa,
+    isPatient: parts.isPatient ?? false,
     onError: (error) => isWatching && outages.noticed(error),
     onFailed: (error, failed) => ctx.presence.failed(error, failed),
   });

@@ -23,6 +23,8 @@ export interface Pace {
   readonly logAgainMs: number;
   /** How long the metrics and the overview show what they have read from the database before they read again. */
   readonly freshMs: number;
+  /** How long the overview shows what takes long to read: the platform's answers, your checks, the numbers of a week. */
+  readonly probeMs: number;
   /** How long `kit secret set` waits for an accepted call while the secret is presumed wrong. One call a minute is made. */
   readonly presumedMs: number;
   /** The pause before a lost sale is stored, and between two attempts to store it. */
@@ -35,6 +37,8 @@ export interface Pace {
   readonly checkMs: number;
   /** How often a process writes that it runs. It counts as missing after six times as long without a write. */
   readonly beatMs: number;
+  /** How often a command with `--watch` looks again. */
+  readonly watchMs: number;
 }
 
 export const PACE: Pace = {
@@ -48,12 +52,14 @@ export const PACE: Pace = {
   refusalMs: 1_000,
   logAgainMs: 60_000,
   freshMs: 2_000,
+  probeMs: 60_000,
   presumedMs: 90_000,
   lostAgainMs: 2_000,
   gatherMs: 5_000,
   listMs: 60_000,
   checkMs: 10_000,
   beatMs: 10_000,
+  watchMs: 5_000,
 };
 
 /** The seconds after the n-th attempt; the last value repeats. A random part of at most `spread` is added or subtracted. */

@@ -3,7 +3,7 @@ import { KitError } from "../errors.ts";
 import { connectionTo } from "./address.ts";
 import type { PrismaClient } from "./client/client.ts";
 import { type Closable, type Generated, prismaOn } from "./prisma.ts";
-import { isPlanOutdated, leavesConnectionSound, refused } from "./retry.ts";
+import { isCutOff, isPlanOutdated, leavesConnectionSound, noteSlow, refused } from "./retry.ts";
 import { type Queryable, type Statement, statement, type ValuesOf } from "./statement.ts";
 
 export type DatabaseSettings = {
@@ -11,6 +11,11 @@ export type DatabaseSettings = {
   poolSize: number;
   /** PEM, path or `no-verify`. */
   ca?: string | undefined;
+  /**
+   * A statement that PostgreSQL has cut off because it took too long is sent once more: for a command, which a person waits
+   * for. Not in a transaction.
+   */
+  isPatient?: boolean;
   /** Called with errors of `query` and of connecting, except a wait for a busy pool. */
   onError?(error: unknown): void;
   /** Called with the error of each statement, also in transactions, and of each Prisma operation. */
@@ -66,9 +71,10 @@ const PING = statement<object, { transaction_read_only: string }>("ping").sql("S
 
 /** Opens a pool, which connects at the first query, not now. Throws as {@link connectionTo}. */
 export function openDatabase(settings: DatabaseSettings): Database {
-  const { url, ca, poolSize, onError = () => {}, onFailed = () => {} } = settings;
+  const { url, ca, poolSize, isPatient = false, onError = () => {}, onFailed = () => {} } = settings;
+  const tried = isPatient ? twiceIfSlow : once;
   const pool = createPool({ ...connectionTo(url, ca, BY_KEY), max: poolSize });
-  const prisma = prismaOn(pool, onFailed);
+  const prisma = prismaOn(pool, onFailed, tried);
 
   const connect = () =>
     pool.connect().catch((error: unknown) => {
@@ -80,7 +86,7 @@ export function openDatabase(settings: DatabaseSettings): Database {
   const query: Queryable["query"] = async (statement, ...values) => {
     const client = await connect();
     try {
-      return await lend(client, (lent) => queryAlone(lent, statement, ...values), onFailed);
+      return await lend(client, (lent) => tried(() => queryAlone(lent, statement, ...values)), onFailed);
     } catch (error) {
       onError(error);
       throw error;
@@ -119,7 +125,8 @@ const WRITES = /\b(INSERT|UPDATE|DELETE)\b/;
 /** Limits in ms. The last three are the server's; they also end the statements and transactions of a lost client. */
 const PATIENCE = {
   connectionTimeoutMillis: 2000,
-  query_timeout: 3000,
+  // Later than the server's limit, whose error says that the statement was slow and has changed nothing.
+  query_timeout: 3500,
   statement_timeout: 3000,
   lock_timeout: 2000,
   idle_in_transaction_session_timeout: 10_000,
@@ -148,6 +155,14 @@ export function createPool(address: pg.PoolConfig): pg.Pool {
 
 function ignore(): void {}
 
+type Tried = <T>(send: () => Promise<T>) => Promise<T>;
+const once: Tried = (send) => send();
+const twiceIfSlow: Tried = (send) =>
+  send().catch((error: unknown) => {
+    if (!isCutOff(error)) throw error;
+    return send();
+  });
+
 /** A connection that is lent to one caller. */
 interface Lent extends Queryable {
   isBroken: boolean;
@@ -167,9 +182,11 @@ async function lend<T>(
   const lent: Lent = {
     isBroken: false,
     async send(query) {
+      const sentMs = performance.now();
       try {
         return await client.query(query);
       } catch (error) {
+        noteSlow(error, query.name ?? "a statement", performance.now() - sentMs);
         lent.isBroken ||= !leavesConnectionSound(error);
         onFailed(error, { name: query.name ?? "", isWrite: WRITES.test(query.text) });
         throw error;

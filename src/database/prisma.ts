@@ -1,5 +1,6 @@
 import type pg from "pg";
 import type { PrismaClient } from "./client/client.ts";
+import { noteSlow } from "./retry.ts";
 
 /** The module that Prisma generates from a schema. */
 export interface Generated<Client> {
@@ -19,10 +20,14 @@ interface Operation {
 
 const WRITES = /^(create|update|upsert|delete)/;
 
-/** Prisma clients on the connections of `pool`. A client's code is loaded at its first use, because loading is slow. */
+/**
+ * Prisma clients on the connections of `pool`. `tried`: how each operation is carried out. A client's code is loaded at its first use, because
+ * loading is slow.
+ */
 export function prismaOn(
   pool: pg.Pool,
   onFailed: (error: unknown, failed: { name: string; isWrite: boolean }) => void,
+  tried: <T>(send: () => Promise<T>) => Promise<T>,
 ) {
   const clients = new Map<unknown, Promise<Closable>>();
 
@@ -43,9 +48,14 @@ export function prismaOn(
   }
 
   function reporting({ model = "", operation, args, query }: Operation): Promise<unknown> {
-    return query(args).catch((error: unknown) => {
-      onFailed(error, { name: `${model}.${operation}`, isWrite: WRITES.test(operation) });
-      throw error;
+    const name = `${model}.${operation}`;
+    return tried(() => {
+      const sentMs = performance.now();
+      return query(args).catch((error: unknown) => {
+        noteSlow(error, name, performance.now() - sentMs);
+        onFailed(error, { name, isWrite: WRITES.test(operation) });
+        throw error;
+      });
     });
   }
 

@@ -34,6 +34,27 @@ const PRISMA_REFUSALS = /^P10(00|03|10|11)$/;
 const wasRefused = (error: unknown) =>
   refusals.has(Object(error) as object) || PRISMA_REFUSALS.test(clues(error).code);
 
+const SLOW_MESSAGE = /due to statement timeout/;
+const slow = new WeakMap<object, Slowness>();
+interface Slowness {
+  /** Of the statement, or of Prisma's operation. */
+  name: string;
+  seconds: number;
+}
+
+/** Notes what failed with this error after so long, if PostgreSQL cut it off because it took too long. */
+export function noteSlow(error: unknown, name: string, ms: number): void {
+  // To one digit: it is the limit that was passed.
+  if (isCutOff(error)) slow.set(error as object, { name, seconds: Number((ms / 1_000).toPrecision(1)) });
+}
+
+/** Whether PostgreSQL cut a statement off because it took too long: it has changed nothing. */
+export const isCutOff = (error: unknown) => SLOW_MESSAGE.test(clues(error).message);
+
+/** The statement that was cut off because it took too long; `null` if that is not the reason. */
+export const slownessOf = (error: unknown): Slowness | null =>
+  chainOf(error).flatMap((each) => slow.get(each) ?? [])[0] ?? null;
+
 /**
  * Whether a retry may succeed soon. In a running service every failed connection counts: the database accepted
  * connections before, and an operator may be changing the password or restoring a backup. Start-up checks
@@ -138,13 +159,12 @@ export function isDatabaseUnreachable(error: unknown): boolean {
 const MOST_REQUESTS = 100;
 let requestsWaiting = 0;
 
-/** An attempt that runs at the deadline gets this much longer. */
-const GRACE_MS = 1000;
-
 type Patience = {
   upToMs?: number;
   /** The work is for a request of the platform; the number of waiting requests is limited. */
   isRequest?: boolean;
+  /** An attempt that runs at the deadline gets this much longer: a second unless given. */
+  graceMs?: number;
   /** Whether a retry may succeed after this error; `isTransient` unless given. */
   isCurable?: (error: unknown) => boolean;
 };
@@ -154,12 +174,12 @@ type Patience = {
  * be idempotent, because the outcome is unknown after a lost connection. `isTooLate` returns whether the caller was
  * answered or refused. Errors that a retry cannot cure are thrown as they are.
  *
- * @throws DatabaseUnavailable after `upToMs` (8 s unless given; up to a second later), or at once if too many requests
+ * @throws DatabaseUnavailable after `upToMs` (8 s unless given; up to `graceMs` later), or at once if too many requests
  * wait
  */
 export async function retryWhileUnreachable<T>(
   work: (isTooLate: () => boolean) => Promise<T>,
-  { upToMs = 8000, isRequest = false, isCurable = isTransient }: Patience = {},
+  { upToMs = 8000, graceMs = 1000, isRequest = false, isCurable = isTransient }: Patience = {},
 ): Promise<T> {
   const until = performance.now() + upToMs;
   let isAnswered = false;
@@ -170,7 +190,7 @@ export async function retryWhileUnreachable<T>(
   try {
     for (let tries = 1; ; tries++) {
       try {
-        const ms = until - performance.now() + GRACE_MS;
+        const ms = until - performance.now() + graceMs;
         return await within(ms, work(isTooLate), () => unavailable(trouble));
       } catch (error) {
         if (!isCurable(error)) throw error;

@@ -155,7 +155,7 @@ export async function forgetAbout(db: Database, uuid: string): Promise<boolean> 
 const MOST = 10_000;
 
 const found = statement<Record<never, never>, Marked & { living: number }>("found_marks").sql(
-  `SELECT kind, count(*)::int AS count, min(first_at) AS since, (array_agg(uuid::text ORDER BY first_at, uuid))[1:3] AS uuids,
+  `SELECT kind, count(*)::int AS count, min(first_at) AS since, (array_agg(uuid::text ORDER BY first_at, uuid))[1:5] AS uuids,
      count(*) FILTER (WHERE detail->>'request' = 'PUT')::int AS living, NULL AS request
    FROM (SELECT m.* FROM ledger_marks m WHERE ${IS_CURRENT} LIMIT ${2 * MOST}) m GROUP BY kind ORDER BY kind`,
 );

@@ -8,7 +8,7 @@ import { lateAfterSeconds, listProcesses } from "../processes/store.ts";
 import { build } from "../version.ts";
 import { sharedFor } from "../within.ts";
 import type { Sample } from "./metrics.ts";
-import { GAUGES, stateOfCredentials, stateOfWork } from "./store.ts";
+import { GAUGES, stateOfCredentials, stateOfCustomers, stateOfWork } from "./store.ts";
 import { readTotals } from "./totals-store.ts";
 
 /** In Prometheus' text format, for requests that `guard` lets pass; to be mounted at `/metrics`. */
@@ -57,6 +57,7 @@ async function sharedSamples(ctx: OpenContext, isUp: Gauge): Promise<Sample[]> {
       ),
     )),
     ...(await part(stateOfCredentials(db))),
+    ...(await part(stateOfCustomers(db))),
   ];
 }
 

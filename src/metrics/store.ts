@@ -21,7 +21,7 @@ const HOUR = 60 * MINUTE;
 const AGES = [15 * MINUTE, 30 * MINUTE, ...[1, 2, 3, 4, 5, 6, 7, 8, 10].map((hours) => hours * HOUR)];
 /** The rows of a queue are counted up to this number. */
 export const MOST_ROWS_WAITING = 10_000;
-/** At most this many pages (8 KiB each) of `credentials` are read; a smaller table is read completely. */
+/** At most this many pages (8 KiB each) of a table are read; a smaller one is read completely. */
 const MOST_SAMPLE_PAGES = 2_000;
 
 /** A metric that is read from the rows, whichever process does the work. `rows`: a SELECT of its samples. */
@@ -76,7 +76,9 @@ const FUNCTIONS = `SELECT function, count(*) FILTER (WHERE under_way) AS under_w
        ORDER BY due_at LIMIT ${MOST_ROWS_WAITING}) called
    ) work ON true GROUP BY function`;
 
-const SHARE = `least(100, 100.0 * ${MOST_SAMPLE_PAGES} * current_setting('block_size')::int / greatest(pg_relation_size('credentials'), 1))`;
+const shareOf = (table: "credentials" | "resources") =>
+  `least(100, 100.0 * ${MOST_SAMPLE_PAGES} * current_setting('block_size')::int / greatest(pg_relation_size('${table}'), 1))`;
+const SHARE = shareOf("credentials");
 /** `bucket`: after how many of `AGES` the ages are; `null`: they have none that counts. `percent`: of the rows were read. */
 type CredentialsRow = Pick<Credential, "state"> & { bucket: number | null; percent: number; count: number };
 // Credentials by state, and by the age of their tokens.
@@ -99,7 +101,7 @@ const inState = (state: State) => `(SELECT uuid, state, reason FROM
     WHERE r.uuid = few.uuid AND r.state IN ('provisioning', 'provisioned') OFFSET 0) AND NOT ${whereGone("few.uuid")} LIMIT 10000)`;
 
 /** A sub-select for a FROM: the credentials that need a person. */
-const NEEDING_ATTENTION = `(${(["grant_lost", "needs_reauth", "no_grant", "quarantined"] as const).map(inState).join(" UNION ALL ")})`;
+export const NEEDING_ATTENTION = `(${(["grant_lost", "needs_reauth", "no_grant", "quarantined"] as const).map(inState).join(" UNION ALL ")})`;
 
 // Each part of a scrape reads a bounded number of rows, however many resources there are.
 
@@ -187,12 +189,18 @@ const OF_WORK = [
 /** Those that another statement reads of the credentials: the sample takes longest, and must not hide the rest. */
 const CREDENTIALS = "addon_credentials";
 const TOKEN_AGE = "addon_token_age_seconds";
+const CUSTOMERS = "addon_customers";
 
 export const GAUGES = [
   ...OF_WORK,
   {
     name: CREDENTIALS,
     help: "Credentials by state; a large table is estimated from a sample",
+    type: "gauge",
+  },
+  {
+    name: CUSTOMERS,
+    help: "Resources that are provisioned or being provisioned, by plan; a large table is estimated from a sample",
     type: "gauge",
   },
   { name: TOKEN_AGE, help: "Age of the access tokens that are refreshed, as of now", type: "histogram" },
@@ -237,6 +245,15 @@ export async function stateOfCredentials(db: Queryable): Promise<Sample[]> {
     { sample: SAMPLED, labels: {}, value: percent },
   ];
 }
+
+const readCustomers = statement<object, { plan: string; value: number }>("metrics_customers").sql(
+  `SELECT plan, round(count(*) * 100 / (${shareOf("resources")}))::float8 AS value
+   FROM resources TABLESAMPLE SYSTEM (${shareOf("resources")}) WHERE state IN ('provisioning', 'provisioned') GROUP BY plan`,
+);
+
+/** The customers by plan, whose names are those of the vendor's offer. */
+export const stateOfCustomers = async (db: Queryable): Promise<Sample[]> =>
+  (await db.query(readCustomers)).map(({ plan, value }) => ({ sample: CUSTOMERS, labels: { plan }, value }));
 
 const beat = statement<Pick<Heartbeat, "name">>("beat").sql(
   `INSERT INTO heartbeats (name, at) VALUES (:name, now()) ON CONFLICT (name) DO UPDATE SET at = now()`,

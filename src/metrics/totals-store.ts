@@ -2,8 +2,13 @@ import type { MetricTotal } from "../database/client/client.ts";
 import { type Queryable, statement } from "../database/statement.ts";
 import type { Sample } from "./metrics.ts";
 
-/** The metric that is also stored by the hour, for a plot of the operator's pages. */
-const KEPT_BY_THE_HOUR = "addon_refreshes_total";
+const REFRESHES = "addon_refreshes_total";
+const CALLS_OF_YOURS = "addon_your_service_duration_seconds_count";
+
+// SQL condition: the series that are also stored by the hour, for the operator's pages: refreshes, answers to provisions
+// and calls of the vendor's functions.
+const IS_KEPT_BY_THE_HOUR = `(sample IN ('${REFRESHES}', '${CALLS_OF_YOURS}')
+       OR (sample = 'addon_http_request_duration_seconds_count' AND labels LIKE '{"method":"POST","route":"/resources","status":%'))`;
 
 // One total for each series, over all processes and beyond their restarts. Behind a router, a scrape reaches an
 // arbitrary web process and never a worker: totals of one process would jump from scrape to scrape, and miss the work
@@ -18,7 +23,7 @@ const add = statement<{ rows: readonly MetricTotal[] }>("add_metric_totals", {
    ), hourly AS (
      INSERT INTO metric_hours AS h (hour, sample, labels, value)
      SELECT date_trunc('hour', now(), 'UTC'), sample, labels, value FROM news
-     WHERE sample = '${KEPT_BY_THE_HOUR}' AND value > 0 ORDER BY sample, labels
+     WHERE ${IS_KEPT_BY_THE_HOUR} AND value > 0 ORDER BY sample, labels
      ON CONFLICT (hour, sample, labels) DO UPDATE SET value = h.value + excluded.value
    ), past AS (
      DELETE FROM metric_hours WHERE hour < now() - make_interval(days => 14)
@@ -56,7 +61,7 @@ const hours = statement<object, Hour>("operator_hours").sql(
      coalesce(sum(value) FILTER (WHERE labels LIKE '%"issued"%'), 0)::int AS refreshed,
      coalesce(sum(value) FILTER (WHERE labels NOT LIKE '%"issued"%'), 0)::int AS failed
    FROM generate_series(date_trunc('hour', now(), 'UTC') - interval '23 hours', now(), interval '1 hour') AS at
-   LEFT JOIN metric_hours ON hour = at AND sample = '${KEPT_BY_THE_HOUR}' GROUP BY at ORDER BY at`,
+   LEFT JOIN metric_hours ON hour = at AND sample = '${REFRESHES}' GROUP BY at ORDER BY at`,
 );
 
 /** The last 24 hours, oldest first; the last one is the current hour. */

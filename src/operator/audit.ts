@@ -80,8 +80,8 @@ function entryOf({ id, state, operator: name, account, address, ...stored }: Ope
 }
 
 function stoppedInWords(done: number, total: number): string {
-  const how =
-    total === 0 ? "How far it came is not known" : `${done} of ${total} were done, as far as is known`;
+  const far = total === 0 ? String(done) : `${done} of ${total}`;
+  const how = done + total === 0 ? "How far it came is not known" : `${far} were done, as far as is known`;
   return `Its process ended before it did, or could not store its end. ${how}.`;
 }
 

@@ -8,6 +8,7 @@ import { isOfPlanChange, type Step } from "../resources/step-kinds.ts";
 import { settleStep } from "../resources/step-store.ts";
 import { wakeAll } from "../resources/steps.ts";
 import { endStep } from "../work/queue.ts";
+import { type Left, refreshesLeft, rotationsLeft } from "./left.ts";
 import { type Hand, resourcesToTake, takeSteps } from "./store.ts";
 import { LEGACY_GRANTS_OFF, recoverGrants, refreshTokens } from "./tokens.ts";
 import { forEachResource, type How, type Report, type Which } from "./work-through.ts";
@@ -17,6 +18,8 @@ export interface BulkAction {
   group?: string;
   about?: string;
   verb: string;
+  /** In the list of all commands, if `does` is too long for it. */
+  summary?: string;
   does: string;
   all: string;
   doneWord: string;
@@ -25,12 +28,18 @@ export interface BulkAction {
   /** On the pages: their titles, and what they say before the button is pressed. */
   labels: { one: string; all: string };
   effect: string;
+  /** What it takes does not come back. */
+  isDangerous?: boolean;
+  /** Of how many resources it takes something, if it is done to all. */
+  count?(ctx: Pick<Context, "db">): Promise<number>;
   /** A sentence if it cannot be done now. */
   whyNot?(ctx: Context): string | null;
   work(ctx: Context, which: Which, how: How): Promise<Report>;
+  /** What a running service still does of it, if it goes on. */
+  left?: Left;
 }
 
-const OF_STEPS = { group: "steps", about: "the unfinished work of your functions" };
+const OF_STEPS = { group: "steps", about: "unfinished work of your functions" };
 
 export const BULK_ACTIONS: readonly BulkAction[] = [
   {
@@ -42,7 +51,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     labels: { one: "Try its work now", all: "Try all work now" },
     effect:
       "What waits for its next call, after one that failed or said later, is called at once. It would be by itself, after 5 minutes at most or when your service said: this is for when your backend works again.",
-    work: onSteps("step_retried", "nothing_waits"),
+    ...onSteps("step_retried", "nothing_waits"),
   },
   {
     ...OF_STEPS,
@@ -53,7 +62,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     labels: { one: "Cut its calls off", all: "Cut all calls off" },
     effect:
       "The signal of each call under way is aborted within 3 seconds, its result is ignored, and the function is called again after 5 seconds, with the same idempotency key: this is for calls that hang.",
-    work: onSteps("step_cut_off", "nothing_under_way"),
+    ...onSteps("step_cut_off", "nothing_under_way"),
   },
   {
     ...OF_STEPS,
@@ -65,11 +74,12 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     labels: { one: "Give its work up", all: "Give up all late work" },
     effect:
       "A provision that is not done fails: the platform is told, and what was made is taken down. A plan change or a rotation is dropped, as if your service had refused it; what waits behind it goes on. Taking down and retiring end where they are: what is left stays in your backend. None of it comes back.",
-    work: onSteps("step_given_up", "nothing_to_give_up", giveUp),
+    isDangerous: true,
+    ...onSteps("step_given_up", "nothing_to_give_up", giveUp),
   },
   {
     group: "tokens",
-    about: "the access tokens of resources",
+    about: "access tokens of resources",
     verb: "refresh",
     does: "get new access tokens now, due or not",
     all: "all resources that have working tokens",
@@ -78,10 +88,11 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     effect:
       "Requests new access tokens, due or not. The one there is works until the new one is stored. The service refreshes by itself when it is time: this is for after an incident, or to be sure.",
     work: refreshTokens,
+    left: refreshesLeft,
   },
   {
     group: "grants",
-    about: "the grants of resources that have no tokens",
+    about: "grants of resources without tokens",
     verb: "recover",
     does: "get lost grants again at the platform's oauth-grant endpoint, and exchange them",
     all: "all resources whose grant was lost or never came",
@@ -94,6 +105,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
   },
   {
     verb: "rotate",
+    summary: "replace customers' credentials",
     does: "have your service make new credentials, and retire the old ones later; of a named resource, those of an earlier rotation at once",
     all: "all resources that are provisioned, but those whose last rotation still overlaps",
     doneWord: "asked for",
@@ -101,6 +113,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     effect:
       "Your service makes new credentials, which are set as config vars. The old ones work for two hours after that, or as long as your service says, and are then retired. Of one resource, those of an earlier rotation that still work are retired at once; of all, a resource that has such is skipped.",
     whyNot: ({ vendor }) => (vendor.rotation ? null : NO_ROTATION),
+    left: rotationsLeft,
     async work(ctx, which, how) {
       rotationOf(ctx);
       await refuseWhileHeld(ctx.db);
@@ -123,18 +136,24 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
  * fails meanwhile, the resource's story says whether it was.
  */
 function onSteps(hand: Hand, none: string, work = ({ db }: Context, asked: Asked) => takeSteps(db, asked)) {
-  return async (ctx: Context, which: Which, how: How): Promise<Report> => {
-    const report = await forEachResource(
-      ctx,
-      which === "all" ? await resourcesToTake(ctx.db, hand) : which,
-      async ({ uuid }) => {
-        const steps = await work(ctx, { uuid, hand, isNamed: which !== "all" });
-        return steps.length > 0 ? null : { skipped: none };
-      },
-      how,
-    );
-    wakeAll(ctx);
-    return report;
+  return {
+    count: async ({ db }: Pick<Context, "db">) => (await resourcesToTake(db, hand)).length,
+    async work(ctx: Context, which: Which, how: How): Promise<Report> {
+      // Before: what is made due now may be under way soon.
+      const underWay = new Set(hand === "step_retried" ? await resourcesToTake(ctx.db, "step_cut_off") : []);
+      const report = await forEachResource(
+        ctx,
+        which === "all" ? await resourcesToTake(ctx.db, hand) : which,
+        async ({ uuid }) => {
+          const steps = await work(ctx, { uuid, hand, isNamed: which !== "all" });
+          if (steps.length > 0) return null;
+          return { skipped: underWay.has(uuid) ? "under_way" : none };
+        },
+        how,
+      );
+      wakeAll(ctx);
+      return which === "all" && underWay.size > 0 ? { ...report, underWay: underWay.size } : report;
+    },
   };
 }
 

@@ -4,7 +4,7 @@ import { READS_WHOLE } from "../database/database.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import { countKeyUse, type KeyUse, registerKey, reseal } from "../vault/store.ts";
 import { CannotDecrypt, clientSecretSealContext, keyIdOf, type Vault } from "../vault/vault.ts";
-import { fault, type Finding, fine, warning } from "./doctor/finding.ts";
+import { type Finding, fine, found } from "./doctor/finding.ts";
 import { countSealed, storedSecrets, storeResealed } from "./store.ts";
 import { counted, some } from "./wording.ts";
 import type { How } from "./work-through.ts";
@@ -72,22 +72,12 @@ export function keysInUse(byKey: readonly KeyUse[], { vault, config }: Keys): Fi
   const listed = (uses: readonly KeyUse[]) =>
     uses.map(({ keyId, rows }) => `${keyId} (${counted(rows, "row")})`).join(", ");
   const missing = byKey.filter(({ keyId }) => !vault.keyIds.includes(keyId));
-  if (missing.length > 0)
-    return fault(
-      `Sealed with keys that are not in the ring: ${listed(missing)}.`,
-      "Put the old key into DECRYPTION_KEYS, or nothing it sealed can be opened.",
-    );
+  if (missing.length > 0) return found("key_missing", { keys: listed(missing) });
   const now = `ENCRYPTION_KEY (${vault.keyId}) seals ${counted(byKey.find(({ keyId }) => keyId === vault.keyId)?.rows ?? 0, "row")}`;
   if (!isCurrentOnly(byKey, vault))
-    return warning(
-      `${now}; older keys still seal some: ${listed(byKey.filter(({ keyId }) => keyId !== vault.keyId))}.`,
-      "When all processes run with the new ENCRYPTION_KEY, run: kit keys reseal",
-    );
+    return found("keys_old", { now, others: listed(byKey.filter(({ keyId }) => keyId !== vault.keyId)) });
   if (!config.decryptionKeys?.length) return fine(`${now}.`);
-  return warning(
-    `${now}, and nothing is sealed with any of DECRYPTION_KEYS.`,
-    "An old key can be dropped 12 hours after no process seals with it any more. A new one stays: make it ENCRYPTION_KEY next.",
-  );
+  return found("keys_unused", { now });
 }
 
 export function keysInWords(byKey: readonly KeyUse[], keys: Keys): string[] {

@@ -197,7 +197,7 @@ export async function importInstallations(
     if ("reason" in read) report.skipped.push({ line, ...read });
     else if (await importOne(ctx, read)) report.imported += 1;
     else report.skipped.push({ line, uuid: read.uuid, reason: "exists" });
-    onProgress?.(report.imported + report.skipped.length, line);
+    onProgress?.(report.imported + report.skipped.length, 0);
   }
   return report;
 }

@@ -99,7 +99,7 @@ const latestOf = (lane: LaneName) => `(SELECT uuid, kind, attempts, last_error, 
        AND (attempts > 0 OR detail ? 'said') ORDER BY due_at DESC LIMIT ${MOST_COUNTED})`;
 const stuck = statement<object, Counted & { kinds: string[] }>("stuck_steps").sql(
   `SELECT count(*)::int AS count, coalesce(array_agg(DISTINCT kind), '{}') AS kinds,
-     coalesce((array_agg(uuid::text ORDER BY attempts DESC, uuid))[1:3], '{}') AS some
+     coalesce((array_agg(uuid::text ORDER BY attempts DESC, uuid))[1:5], '{}') AS some
    FROM (${LANE_NAMES.map(latestOf).join(" UNION ALL ")}) latest
    WHERE (attempts >= ${ALARM_AFTER_ATTEMPTS} AND last_error IS NOT NULL)
      OR ${IS_LATE}`,
@@ -118,7 +118,7 @@ export const hasMoreRights = async (db: Queryable): Promise<boolean> =>
   (await oneRow(db, rights))?.areMore === true;
 
 const endings = statement<object, Counted>("count_unrefreshable").sql(
-  `SELECT count(*)::int AS count, coalesce((array_agg(c.uuid::text ORDER BY c.uuid))[1:3], '{}') AS some
+  `SELECT count(*)::int AS count, coalesce((array_agg(c.uuid::text ORDER BY c.uuid))[1:5], '{}') AS some
    FROM (SELECT uuid FROM credentials
      WHERE state = 'active' AND due_at IS NULL AND sealed_refresh_token IS NULL ORDER BY uuid LIMIT ${MOST_COUNTED}) c
    JOIN resources r USING (uuid) WHERE r.state IN ('provisioning', 'provisioned')`,
@@ -149,14 +149,15 @@ const list = statement<Wanted, Pick<Resource, "uuid">>("list_resources").sql(
 export const listedUuids = async (db: Database, wanted: Wanted): Promise<string[]> =>
   (await db.readWhole(list, wanted)).map(({ uuid }) => uuid);
 
-/** How many fail, and the last answer to the first of them. */
-type Failing = { count: number } & Pick<Credential, "lastError">;
+/** How many fail, some of them, and the last answer to the first. */
+type Failing = Counted & Pick<Credential, "lastError">;
 
 // Tokens that the platform refuses during a wave of refusals stay active, but the operator must know. They may be
 // millions, so a bounded part is read.
 const failing = statement<object, Failing & { leftSeconds: number }>("failing_tokens").sql(
   `SELECT count(*)::int AS count, extract(epoch FROM min(expires_at) - now())::float8 AS "leftSeconds",
-     (array_agg(last_error ORDER BY expires_at) FILTER (WHERE last_error IS NOT NULL))[1] AS "lastError"
+     (array_agg(last_error ORDER BY expires_at) FILTER (WHERE last_error IS NOT NULL))[1] AS "lastError",
+     coalesce((array_agg(uuid::text ORDER BY expires_at, uuid))[1:5], '{}') AS some
    FROM ((SELECT uuid, expires_at, last_error FROM credentials
      WHERE state = 'active' AND (attempts >= 3 OR rejected_at < now() - interval '1 minute')
        AND (attempts >= 3 OR rejected_at IS NOT NULL) LIMIT ${MOST_COUNTED})
@@ -171,8 +172,9 @@ export const failingTokens = async (db: Queryable) => (await oneRow(db, failing)
 
 const failingExchanges = statement<object, Failing & { ageSeconds: number }>("failing_grants").sql(
   `SELECT count(*)::int AS count, extract(epoch FROM now() - min(grant_deadline))::float8 + ${GRANT_SECONDS} AS "ageSeconds",
-     (array_agg(last_error ORDER BY grant_deadline))[1] AS "lastError"
-   FROM (SELECT grant_deadline, last_error FROM credentials WHERE state = 'grant_pending' AND attempts > 0 AND last_error IS NOT NULL
+     (array_agg(last_error ORDER BY grant_deadline))[1] AS "lastError",
+     coalesce((array_agg(uuid::text ORDER BY grant_deadline, uuid))[1:5], '{}') AS some
+   FROM (SELECT uuid, grant_deadline, last_error FROM credentials WHERE state = 'grant_pending' AND attempts > 0 AND last_error IS NOT NULL
        -- A code that the platform refuses in its first seconds is only early.
        AND (rejected_at IS NULL OR grant_deadline < now() + interval '${GRANT_SECONDS - 10} seconds')
      ORDER BY grant_deadline LIMIT ${MOST_COUNTED}) few`,
@@ -214,7 +216,7 @@ type FailingSteps = Pick<Trouble, "count" | "seconds" | "some" | "lastError"> & 
 const atPlatform = statement<object, FailingSteps>("failing_at_platform").sql(
   `SELECT count(*)::int AS count, coalesce(array_agg(DISTINCT kind), '{}') AS kinds,
      greatest(extract(epoch FROM now() - min(coalesce((detail->>'dueSince')::timestamptz, due_at))), 0)::float8 AS seconds,
-     coalesce((array_agg(uuid::text ORDER BY due_at, uuid))[1:3], '{}') AS some, (array_agg(last_error ORDER BY due_at))[1] AS "lastError"
+     coalesce((array_agg(uuid::text ORDER BY due_at, uuid))[1:5], '{}') AS some, (array_agg(last_error ORDER BY due_at))[1] AS "lastError"
    FROM (SELECT kind, uuid, due_at, detail, last_error FROM steps s
      WHERE last_error IS NOT NULL AND (NOT ${IS_VENDOR_CALL} OR ${whereAnnouncing("s")} OR detail ? 'isOfPlatform')
        -- What is stuck has its own alarm.

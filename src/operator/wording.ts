@@ -10,6 +10,9 @@ export function countedToMost(count: number, thing: string): string {
   return count < MOST_COUNTED ? counted(count, thing) : `${counted(MOST_COUNTED, thing)} or more`;
 }
 
+/** `words` with a full stop, unless they end as a sentence does. */
+export const sentence = (words: string): string => (/[.!?…]$/.test(words) ? words : `${words}.`);
+
 /** A tombstone has no plan if the platform only ever sent a deprovision for it. */
 export function planInWords(plan: string): string {
   return plan === "" ? "never provisioned" : plan;

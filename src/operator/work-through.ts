@@ -1,28 +1,11 @@
 import type { Context } from "../context.ts";
 import { errorIdOf, messageOf } from "../errors.ts";
 import { UnknownResource } from "./errors.ts";
+import type { How, Report } from "./report.ts";
 import { findResources, type FoundResource } from "./store.ts";
-import { counted, some } from "./wording.ts";
 
-/** Called while long work makes progress. `total` may grow meanwhile. */
-type OnProgress = (done: number, total: number) => void;
-
-/** What long work needs besides its context. It ends soon after `signal` is aborted: calls in flight finish first. */
-export interface How {
-  signal: AbortSignal;
-  onProgress?: OnProgress | undefined;
-}
-
+export type { How, Report };
 export type Which = readonly string[] | "all";
-
-/** The result of work on many resources: each is in one of the three lists, or counted in `left`. */
-export interface Report {
-  done: string[];
-  failed: { uuid: string; id: string; message: string }[];
-  skipped: { uuid: string; reason: string }[];
-  /** How many were not begun because the work was stopped; absent if none. */
-  left?: number;
-}
 
 /**
  * What came of one resource; null: it was done. `isOfAll`: it would be the same for every other resource, so that no
@@ -75,23 +58,4 @@ function note(report: Report, uuid: string, end: End): void {
   if (end === null) done.push(uuid);
   else if ("skipped" in end) skipped.push({ uuid, reason: end.skipped });
   else failed.push({ uuid, id: end.id, message: end.message });
-}
-
-export function isWhole({ failed, left = 0 }: Report): boolean {
-  return failed.length + left === 0;
-}
-
-/** Whether a signal or the stop of the process has left some of it. */
-export function wasInterrupted({ left = 0 }: Report, { signal }: Pick<How, "signal">): boolean {
-  return left > 0 && signal.aborted;
-}
-
-/** A report in words; `doneWord` names the success, such as "refreshed". */
-export function reportInWords({ done, failed, skipped, left }: Report, doneWord: string): string {
-  return [
-    ...some(failed, ({ uuid, message }) => `✗ ${uuid}  ${message}`),
-    ...some(skipped, ({ uuid, reason }) => `– ${uuid}  skipped: ${reason}`),
-    ...(left ? [`Stopped: ${counted(left, "resource")} left.`] : []),
-    `${done.length} ${doneWord}, ${failed.length} failed, ${skipped.length} skipped.`,
-  ].join("\n");
 }

@@ -8,6 +8,7 @@ import { methodNotAllowed } from "../http/requests.ts";
 import type { Log } from "../logging/log.ts";
 import { visibleInHtml } from "../marks.ts";
 import { addressOf } from "./address.ts";
+import { POLICY, RELOAD_SECONDS, script } from "./renewal.ts";
 import { stylesheet } from "./style.ts";
 
 interface Needs {
@@ -24,6 +25,8 @@ export interface Page {
   keepsMarks?: boolean;
   /** The browser loads it again after so many seconds. */
   refresh?: number | undefined;
+  /** It renews its content after so many seconds, and keeps focus and position. */
+  renew?: number;
 }
 
 type Around = Record<"navigation" | "footer", ComponentChildren>;
@@ -36,20 +39,21 @@ export type Frame = (request: Request, page: Page) => Around;
  */
 export function show(needs: Pick<Needs, "config">, request: Request, response: Response, page: Page): void {
   const around = (response.locals["frame"] as Frame | undefined)?.(request, page);
-  const style = addressOf(needs, request).base + stylesheet.name;
-  const rendered = render(
-    <Layout siteName={needs.config.addonId} style={style} page={page} around={around} />,
-  );
+  const { base } = addressOf(needs, request);
+  const rendered = render(<Layout siteName={needs.config.addonId} base={base} page={page} around={around} />);
   const html = page.keepsMarks ? rendered : visibleInHtml(rendered);
   if (page.refresh) response.set("Refresh", `${page.refresh}`);
+  if (page.renew) response.set(CSP, `${response.getHeader(CSP)};${POLICY}`);
   response
     .status(page.status ?? 200)
     .type("html")
     .send(`<!doctype html>${html}`);
 }
 
-function Layout(props: { siteName: string; style: string; page: Page; around: Around | undefined }) {
-  const { siteName, style, page, around } = props;
+const CSP = "Content-Security-Policy";
+
+function Layout(props: { siteName: string; base: string; page: Page; around: Around | undefined }) {
+  const { siteName, base, page, around } = props;
   return (
     <html lang="en" class={around && "wide"}>
       <head>
@@ -57,14 +61,20 @@ function Layout(props: { siteName: string; style: string; page: Page; around: Ar
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>{`${page.title} · ${siteName}`}</title>
         <link rel="icon" href="data:," />
-        <link rel="stylesheet" href={style} />
+        <link rel="stylesheet" href={base + stylesheet.name} />
+        {page.renew && [
+          <script defer src={base + script.name} />,
+          <noscript>
+            <meta http-equiv="refresh" content={`${RELOAD_SECONDS}`} />
+          </noscript>,
+        ]}
       </head>
       <body>
         <header>
           <strong>{siteName}</strong>
           {around?.navigation}
         </header>
-        <main>
+        <main data-renew={page.renew}>
           <h1>{page.title}</h1>
           {page.content}
         </main>
@@ -210,7 +220,8 @@ const noStore: RequestHandler = (_request, response, next) => {
 /** The handlers of each path, in order, with the headers that pages need, and a page for each error they throw. */
 export function site(ctx: Needs, routers: Readonly<Record<string, readonly RequestHandler[]>>): Router {
   const router = Router({ caseSensitive: true });
-  router.route(stylesheet.path).get(stylesheet.send).all(methodNotAllowed("GET, HEAD"));
+  for (const { path, send } of [stylesheet, script])
+    router.route(path).get(send).all(methodNotAllowed("GET, HEAD"));
   for (const [path, handlers] of Object.entries(routers))
     router.use(path, noStore, headers, ...handlers, showProblem(ctx));
   return router;

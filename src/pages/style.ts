@@ -43,7 +43,7 @@ const WIDE = `
   main dd { margin-bottom: 0; white-space: pre-line; }
   code { overflow-wrap: anywhere; background: none; padding: 0; color: inherit; }
   main small { color: var(--pico-muted-color); }
-  .pair { display: grid; gap: 0 3rem; }
+  .pair { display: grid; gap: 0 3rem; align-items: start; }
   article p { margin-bottom: 0.35rem; }
   .state { white-space: nowrap; font-weight: 600; }
   .state.well { color: var(--well); &::before { content: "✓ "; } }
@@ -66,13 +66,40 @@ const WIDE = `
   :is(.buttons a, form.signed-in button) { background: none; color: var(--pico-primary); border: 1px solid currentColor; box-shadow: none;
     &:hover { color: var(--pico-primary-hover); text-decoration: underline; }
     &:focus-visible { outline: 2px solid var(--pico-primary); outline-offset: 2px; } }
+  .apart { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 2rem; }
+  .buttons .danger a, button.danger { color: var(--bad); border-color: var(--bad); }
+  button.danger { background: none; &:hover { text-decoration: underline; } }
+  .age { margin: -1rem 0 0; color: var(--pico-muted-color); font-size: 0.85rem; }
+  [data-age]:not(:empty)::before { content: " · "; }
+  .glance { margin: 0.5rem 0 0; display: flex; flex-wrap: wrap; gap: 0 1rem; }
+  .old { color: var(--bad); font-weight: 600; }
+  article.fact { margin: 0 0 1rem; padding: 0.75rem 1rem; border-left: 4px solid var(--wait); border-radius: 4px;
+    h3 { font-size: 1rem; margin: 0 0 0.25rem; display: flex; flex-wrap: wrap; gap: 0 0.5rem;
+      small { font-weight: 400; margin-left: auto; } }
+    .buttons { margin: 0.5rem 0; }
+    .more { display: flex; flex-wrap: wrap; gap: 0 1.5rem; margin: 0; font-size: 0.9rem; } }
+  article.urgent { border-color: var(--bad); }
+  article.remark { border-color: var(--line); }
+  .whom { padding: 0; margin: 0 0 0.35rem; display: flex; flex-wrap: wrap; gap: 0 1.25rem;
+    li { list-style: none; margin: 0; overflow-wrap: anywhere; } }
+  .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); gap: 0.75rem; margin: 0 0 1rem;
+    div { display: flex; flex-direction: column-reverse; justify-content: flex-end; }
+    dt { font-size: 0.8rem; line-height: 1.25; }
+    dd { font-size: 1.6rem; line-height: 1.2; font-weight: 600; }
+    .bad dd { color: var(--bad); } }
+  table.numbers { font-variant-numeric: tabular-nums;
+    caption { text-align: left; font-weight: 600; padding-bottom: 0.25rem; }
+    :is(th, td) { min-width: 0; padding: 0.25rem 0.5rem 0.25rem 0; }
+    :is(td, thead th:not(:first-child)) { text-align: right; }
+    .none { color: var(--pico-muted-color); } }
+  .small { font-size: 0.85rem; }
   .plot { margin: 0 0 1rem; figcaption { padding: 0; margin-bottom: 0.5rem; font-weight: 600; }
     rect { fill: var(--bar); } rect.bad { fill: var(--bad); } line { stroke: var(--line); }
     text { fill: var(--pico-muted-color); font-size: 11px; } }
   progress { margin: 0.5rem 0 1rem; }
 }
 @media (min-width: 60rem) { .wide .pair { grid-template-columns: 1fr 1fr; } }
-@media (max-width: 56rem) { .wide table {
+@media (max-width: 56rem) { .wide table:not(.numbers) {
   display: block;
   thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
   tbody { display: block; }
@@ -85,6 +112,10 @@ const WIDE = `
   body > header nav li { padding-right: 0.75rem; &:last-child { padding-right: 0; } }
   form.signed-in { margin: 0 0 0.5rem; }
   .plot text { font-size: 15px; }
+  .whom code { display: none; }
+  article.fact { padding: 0.5rem 0.75rem; font-size: 0.9rem; margin-bottom: 0.75rem; p { margin-bottom: 0.2rem; } }
+  .figures { grid-template-columns: repeat(4, 1fr); gap: 0.5rem; dt { font-size: 0.7rem; } dd { font-size: 1.25rem; } }
+  table.numbers { display: table; font-size: 0.8rem; }
 } }
 `;
 

@@ -3,6 +3,7 @@ import type { Context } from "../context.ts";
 import { clientAddress, methodNotAllowed, nowAuthenticated } from "../http/requests.ts";
 import { addressOf, goTo, isFromOurPage, localPath } from "../pages/address.ts";
 import { Facts, notFromOurPage, Problem, show } from "../pages/pages.tsx";
+import { isRenewal } from "../pages/renewal.ts";
 import type { Account } from "../platform/authorizations.ts";
 import { readCookie, type SecretCookie, writeCookie } from "./cookies.ts";
 import { problem } from "./problems.ts";
@@ -75,7 +76,7 @@ export function signInRoutes(ctx: Context): Router {
 /** Who is signed in. */
 export async function personOf(ctx: Context, request: Request, response: Response): Promise<Account | null> {
   const id = readCookie(ctx, SESSION, request);
-  const person = id && (await findSession(ctx, id));
+  const person = id && (await findSession(ctx, id, { isUse: !isRenewal(request) }));
   if (person) nowAuthenticated(response);
   return person;
 }

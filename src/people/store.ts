@@ -206,8 +206,15 @@ export async function openSession(
   return (await patiently(() => anyRow(needs.db, open, values))) ? session : null;
 }
 
-/** Whose session it is. None whose row, or that of its person, was changed by somebody else than this service. */
-export async function findSession(needs: Finding, id: Secret): Promise<Account | null> {
+/**
+ * Whose session it is. None whose row, or that of its person, was changed by somebody else than this service. `isUse`: it
+ * is used, and lasts an hour from now on.
+ */
+export async function findSession(
+  needs: Finding,
+  id: Secret,
+  { isUse }: { isUse: boolean },
+): Promise<Account | null> {
   const { found, now } = await patiently(() => lookUp(needs, id));
   // The person may go between the two statements of the look.
   if (!found?.of) return null;
@@ -217,7 +224,7 @@ export async function findSession(needs: Finding, id: Secret): Promise<Account |
     isProven(needs, "sessions", [idHash, uuid], proof) &&
     isProven(needs, "people", [uuid, email, isEmailVerified, name], of.proof);
   if (!isOurs) return refused(needs, { table: "sessions", person: uuid });
-  if (seenAt < minutesBefore(now, NOTED_MINUTES)) {
+  if (isUse && seenAt < minutesBefore(now, NOTED_MINUTES)) {
     const { session } = await needs.db.prisma();
     await session.updateMany({ where: { idHash }, data: { seenAt: now } }).catch(isNotNeeded);
   }

@@ -7,6 +7,7 @@ import { createOwnScrubber } from "../secret.ts";
 import { alarmWhenExhausted } from "./descriptors.ts";
 import { takeOverNode, takeWarnings } from "./node-process.ts";
 import { noteMisconfigured } from "./note-misconfigured.ts";
+import { onSignals } from "./signals.ts";
 import type { RunningService } from "./start-up.ts";
 
 /** `EX_CONFIG` of sysexits.h. */
@@ -132,25 +133,4 @@ function alarmWhenBlocked({ services: { log } }: RunningService): void {
     log.error(about, "The event loop was blocked; no request was answered during that time");
   };
   setInterval(look, LOOK_EVERY_MS).unref();
-}
-
-/**
- * Calls `first` for the first of these signals that `process` gets, and `again` for each later one that was sent on
- * purpose: more than `againAfterMs` after the first. (A terminal sends one to npm and to npm's child, and npm passes it
- * on.) A further SIGHUP is ignored: a terminal that hangs up may send it twice.
- */
-export function onSignals(
-  process: NodeJS.EventEmitter,
-  signals: readonly NodeJS.Signals[],
-  { first, again }: { first(signal: NodeJS.Signals): void; again(signal: NodeJS.Signals): void },
-  againAfterMs = 1_000,
-): void {
-  let firstAt: number | null = null;
-  const heard = (signal: NodeJS.Signals) => {
-    if (firstAt === null) {
-      firstAt = performance.now();
-      first(signal);
-    } else if (signal !== "SIGHUP" && performance.now() - firstAt > againAfterMs) again(signal);
-  };
-  for (const signal of signals) process.on(signal, heard);
 }

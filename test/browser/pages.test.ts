@@ -145,6 +145,17 @@ inChromium("an operator with a password", () => {
          INSERT INTO credentials (uuid, state, reason) SELECT uuid,
            (ARRAY['grant_lost', 'no_grant'])[row_number() OVER ()], (ARRAY['expired', NULL])[row_number() OVER ()] FROM made`,
     );
+    // A function that fails for both, and a sale that was lost.
+    await operator.world.rows(
+      `INSERT INTO steps (uuid, kind, detail, attempts, last_error, due_at, created_at)
+         SELECT uuid, 'change_plan', jsonb_build_object('plan', 'premium', 'dueSince', now() - interval '12 minutes'), 5,
+           'The kiln is cold: 503 from https://kilns.example.com/v2/pots', now() + interval '1 hour', now() - interval '12 minutes'
+         FROM resources WHERE name LIKE 'teapots-%-%' AND app_name IN ('app-quiet-31', 'app-amber-7')`,
+    );
+    await operator.world.rows(
+      `INSERT INTO lost_sales (uuid, plan, name, region, request_id, at, reason)
+         VALUES (gen_random_uuid(), 'premium', 'teapots-lost-7', 'eu', 'r1', now() - interval '3 hours', 'No space left on device')`,
+    );
     await operator.world.rows(
       `WITH whole AS (
          INSERT INTO ledger_comparisons (ended_at, is_listed, checked, total, backend, notes)
@@ -194,8 +205,35 @@ inChromium("an operator with a password", () => {
     await context.close();
   });
 
+  it("renew the overview where it stands, and say how old it is", async () => {
+    const { context, page, problems } = await anOperator();
+    await page.clock.install();
+    await page.goto(`${operator.url()}/operator`);
+    const basic = page.locator("main").getByRole("link", { name: "basic", exact: true });
+    await basic.focus();
+    await operator.world.rows(`UPDATE lost_sales SET reason = 'The disk is full'`);
+    await page.clock.fastForward(9_000);
+    expect(await page.locator("[data-age]").textContent()).toBe("9 s ago");
+    await page.clock.fastForward(7_000);
+    await page.getByText("The disk is full").waitFor();
+    expect(await page.locator("[data-age]").textContent()).toBe("now");
+    expect(await basic.evaluate("document.activeElement.textContent")).toBe("basic");
+    // While somebody copies something, it stays as it is.
+    await page.getByText("The disk is full").selectText();
+    await operator.world.rows(`UPDATE lost_sales SET reason = 'No space left on device'`);
+    await page.clock.fastForward(16_000);
+    expect(await page.getByText("The disk is full").count()).toBe(1);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
   it("allow an action with the keyboard alone, without JavaScript", async () => {
     const { context, page } = await anOperator({ javaScriptEnabled: false });
+    await page.goto(`${operator.url()}/operator`);
+    await page.getByRole("button", { name: "Give up all late work" }).first().focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/give-up-all$/);
+    expect(await page.textContent("main")).toContain("Of 2 resources, as of now.");
     await page.goto(`${operator.url()}/operator/resources/${uuid}`);
     await page.getByRole("button", { name: "Refresh its token" }).focus();
     await page.keyboard.press("Enter");

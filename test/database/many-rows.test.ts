@@ -87,7 +87,7 @@ describe("among many rows, nearly all in good order,", () => {
   it("no look of the service, of the doctor or of the metrics reads a whole table", async () => {
     for (const work of [
       (db: Database) => tokens(services(db), () => stateOfWork(db, [])),
-      (db: Database) => attention(services(db), () => stateOfWork(db, [])),
+      (db: Database) => attention(services(db)),
       (db: Database) => reopenSome(db, ["a"]),
       (db: Database) => listResources(db, { state: "needs_reauth" }),
       (db: Database) => prunePeopleAndCustomers({ db }),
@@ -153,9 +153,7 @@ describe("among many rows, nearly all in good order,", () => {
       .map(({ labels, value }) => [labels["state"], value]);
     expect(counts.sort()).toEqual([["grant_lost", 10_000], ["quarantined", 1]]); // prettier-ignore
     const look = async () =>
-      (await attention(services(opened.database), () => stateOfWork(opened.database, [])))
-        .map(({ message }) => message.split(":")[0])
-        .sort();
+      (await attention(services(opened.database))).map(({ message }) => message.split(":")[0]).sort();
     expect(await look()).toEqual([
       "1 resource quarantined (integrity)",
       "10000 resources or more grant_lost",

@@ -81,12 +81,12 @@ describe.each(kitPages)("%s", (file) => {
     expect(lost.map(([link]) => link)).toEqual([]);
   });
 
-  it("names commands that exist, those of kit with options that they take", () => {
+  it("names commands that exist, those of kit with options that they take", async () => {
     const called = code(file).flatMap((text) => [
       ...text.matchAll(/npm (?:run (?:--silent )?([\w:-]+)|(test|start))/g),
     ]);
     expect(called.map(([, run, direct]) => run ?? direct!).filter((name) => !scripts[name])).toEqual([]);
-    const program = createProgram(() => () => Promise.resolve());
+    const program = await createProgram(() => () => Promise.resolve());
     const ofKit = code(file).flatMap(kitWords);
     expect(ofKit.map((words) => unknownOf(words, program)).filter((each) => each !== null)).toEqual([]);
   });

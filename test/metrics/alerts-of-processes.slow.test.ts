@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -80,9 +81,25 @@ const MOST_FILES = 100;
       },
     );
 
-    theyRing("both killed", ["AddonDown"], () => prometheus, {
-      cause: () => life.killAll(),
-      repair: () => startBoth(),
+    const unknown = randomUUID();
+    theyRing("both killed while another alert rings", ["AddonDown"], () => prometheus, {
+      async cause() {
+        await life.world.forged.aMarkIsLeft(unknown, "unknown_resource");
+        await eventually(() => prometheus.fired.has("AddonUnknownResource"));
+        await life.killAll();
+        // "Resolved" never stands alone: the other one goes on until this one rings.
+        const alone: string[][] = [];
+        await eventually(async () => {
+          const firing = await prometheus.firing();
+          if (!firing.includes("AddonUnknownResource")) alone.push(firing);
+          return prometheus.fired.has("AddonDown");
+        });
+        expect(alone).toEqual([]);
+      },
+      async repair() {
+        await life.world.forged.markIsGone(unknown);
+        await startBoth();
+      },
     });
   });
 

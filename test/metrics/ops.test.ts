@@ -161,6 +161,11 @@ describe("ops/dashboard.json", () => {
     }
   });
 
+  it("begins with the questions of the overview: what is wrong now, then the customers", () => {
+    const rows = dashboard.panels.filter(({ type }) => type === "row").map(({ title }) => title);
+    expect(rows.slice(0, 3)).toEqual(["Now", "Customers", "Your service"]);
+  });
+
   it("shows each metric of the kit", () => {
     const shown = panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => selectorsIn(expr)));
     const used = new Set(shown.map(({ metric }) => metric.replace(/_(bucket|count|sum)$/, "")));

@@ -72,6 +72,8 @@ export async function aPrometheus(target: string, minuteSeconds: number) {
     fired,
     /** The names of the alerts that are pending or firing now. */
     active: async () => (await alerts()).map(({ labels }) => labels["alertname"]!),
+    firing: async () =>
+      (await alerts()).flatMap(({ labels, state }) => (state === "firing" ? [labels["alertname"]!] : [])),
     async close() {
       clearInterval(watch);
       child.kill("SIGKILL");

@@ -9,7 +9,7 @@ import type { Vendor } from "../support/a-vendor.ts";
 import { ALL } from "../support/forged.ts";
 import { kit, kitJson } from "../support/kit.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
-import { aWorldOfAnOperator } from "./pages/operator.ts";
+import { aWorldOfAnOperator, hiddenIn } from "./pages/operator.ts";
 
 // Calls of the vendor's functions that hang or fail: how they are seen, and what an operator does to them.
 
@@ -114,6 +114,14 @@ it("all are tried, cut off and given up", async () => {
   expect(await act("retry", "all")).toBe(2);
   for (const uuid of failing) await gone(uuid);
   const hanging = [await begin("finish", hang), await begin("deprovision", hang)];
+  const { environment } = operator.world;
+  expect((await kit(environment, ["steps", "retry", "--all"])).stdout).toBe(
+    "! 2 resources with a call under way left alone: kit steps cut-off --all takes them, too.\n0 due now, 0 failed, 0 skipped.\n",
+  );
+  expect((await kitJson<Report>(environment, ["steps", "retry", hanging[0]!])).data).toMatchObject({
+    done: [],
+    skipped: [{ uuid: hanging[0], reason: "under_way" }],
+  });
   expect(await act("cut-off", "all")).toBe(2);
   for (const uuid of hanging) {
     await operator.life.hurry(uuid);
@@ -181,6 +189,19 @@ describe("what waits behind work that is given up goes on", () => {
     const uuid = await beginFailing("changePlan");
     await operator.done(`/resources/${uuid}/rotate`);
     await isLate(uuid);
+    // Not more than the operator was asked about.
+    const asked = await operator.get("/give-up-all");
+    expect(asked.text).toContain("Of 1 resource, as of now.");
+    const other = await life.settled();
+    const call = { uuid: other, kind: "clean_up", inSeconds: -3_600, attempts: 1, leaseSeconds: 3_600 };
+    await world.forged.aStepIsLeft(call);
+    const { location } = await operator.post("/give-up-all", hiddenIn(asked.html));
+    await eventually(async () =>
+      expect((await operator.get(location!.replace("/operator", ""))).text).toContain(
+        "you were asked about 1.",
+      ),
+    );
+    await world.rows(`DELETE FROM steps WHERE uuid = $1`, [other]);
     // By the page: the log of a command is another one.
     expect((await operator.done("/give-up-all")).text).toContain("1 given up,");
     await life.hurry(uuid);
@@ -239,20 +260,33 @@ describe("calls that hang or fail are seen at once, as warnings, before an alert
     ["changePlan", "premium"],
     ["deprovision", "basic"],
   ])(
-    "%s that failed once: how many, since when, which plan, the error and the resources",
+    "%s that failed once: how many, since when, which plan, the error and the resources by name",
     async (what, plan) => {
       const uuid = await beginFailing(what);
-      const { code, ok, message, fix } = await looked();
+      const { code, ok, message, fix, whom } = await looked();
       expect([code, ok, message]).toEqual([
         0,
         true,
         expect.stringMatching(
-          `^${what}\\(\\) fails: of 1 resource the last call failed, the oldest work is late by \\d+ s\\. The last error: The kiln is cold\\. Plan: ${plan}\\. Resource: ${uuid}\\.$`,
+          `^${what}\\(\\) fails: of 1 resource the last call failed, the oldest work is late by \\d+ s\\. The last error: The kiln is cold\\. Plan: ${plan}\\.$`,
         ),
       ]);
       expect(fix).toContain("kit steps retry --all");
-      await eventually(async () => expect((await operator.get()).text).toMatch(`right now ${what}() fails`));
-      expect((await operator.get("/check-up")).text).toContain(`your-service warning ${what}() fails`);
+      const [named] = whom!.some!;
+      expect(named).toMatchObject({ uuid, plan: what === "changePlan" ? "basic" : plan });
+      expect(whom!.list).toMatchObject({ plan, failing: expect.any(String) });
+      // The same words, whom and the list of exactly these on the pages.
+      const list = new URLSearchParams(whom!.list).toString().replace("&", "&amp;");
+      for (const path of ["", "/check-up"])
+        await eventually(async () => {
+          const { text, html } = await operator.get(path);
+          expect(text).toMatch(/right now Your service fails since/);
+          expect(text).toContain(`${what}() fails: of 1 resource the last call failed`);
+          expect(html).toContain(`href="/operator/resources/${uuid}"><bdi>${named!.name ?? uuid}</bdi>`);
+          expect(html).toContain(`href="/operator/resources?${list}"`);
+        });
+      const { stdout } = await kit(operator.world.environment, ["doctor"]);
+      expect(stdout).toMatch(new RegExp(`[(]${named!.plan}(, app [^ ]+)?[)] ${uuid}`));
     },
   );
 
@@ -263,10 +297,12 @@ describe("calls that hang or fail are seen at once, as warnings, before an alert
     await since(-60);
     expect(await looked()).toMatchObject({ ok: true, fix: null });
     await since(80);
-    const { code, ok, message } = await looked();
+    const { code, ok, message, whom } = await looked();
     const words =
-      "provision\\(\\) hangs, or is too slow: 6 calls under way, the oldest for \\d+ s. Plan: basic. Resources: (.{36}, ){4}.{36} and 1 more.";
+      "provision\\(\\) hangs, or is too slow: 6 calls under way, the oldest for \\d+ s. Plan: basic.$";
     expect([code, ok, message]).toEqual([0, true, expect.stringMatching(words)]);
+    expect([whom!.count, whom!.some!.length]).toEqual([6, 5]);
+    expect((await operator.get()).text).toContain("and 1 more Fix your backend");
     expect(await act("give-up", "all")).toBe(6);
     for (const uuid of hanging) await operator.life.hurry(uuid);
     for (const uuid of hanging) await gone(uuid);

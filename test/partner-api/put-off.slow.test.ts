@@ -302,11 +302,10 @@ describe("what answers later is called again until it is done:", () => {
     await life.world.forged.stepsWaitSince(uuid, HOURS_12);
     await again(uuid);
     await eventually(() => expect(stuck(uuid)).toHaveLength(1));
-    const fix = expect.stringContaining(`kit resources show ${uuid}`);
     expect(await doctor()).toMatchObject({
       ok: false,
       message: expect.stringContaining("still went on after 11 hours"),
-      fix,
+      whom: { uuids: [uuid] },
     });
 
     says("finish", { ...firing, againInSeconds: 600 });

@@ -16,7 +16,7 @@ export interface Output {
   /** Called with each text that is written. */
   onText(stream: "stdout" | "stderr", text: string): void;
   /** Properties of a terminal, which both outputs have then, and the input. */
-  terminal?: { isTTY: true; columns: number };
+  terminal?: { isTTY: true; columns: number; rows: number };
 }
 
 export function aHost({ env, onText, terminal }: Output): FakeHost {

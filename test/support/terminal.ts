@@ -1,12 +1,14 @@
 import { spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { tmpdir } from "node:os";
+import type { Parts } from "../../src/context.ts";
 import type { Environment } from "../../src/environment.ts";
 import { runKit } from "../../src/operator/commands/program.ts";
 import { aHost, teapotSeller } from "./kit-host.ts";
 import { program } from "./program.ts";
 
 const COLUMNS = 80;
+const ROWS = 50;
 const CTRL_C = "\u0003";
 
 /** A command on a terminal of 80 columns. */
@@ -20,13 +22,18 @@ interface Terminal {
 }
 
 /** Runs a command in this process, as if it stood on a terminal. Its service sells the teapots. */
-export function onTerminal(environment: Environment, words: readonly string[]): Terminal {
+export function onTerminal(
+  environment: Environment,
+  words: readonly string[],
+  parts: Partial<Parts> = {},
+): Terminal {
   const shown = aScreen();
   const env = { TERM: "xterm", ...environment };
   // As the terminal's driver does it.
   const onText = (_: string, text: string) => shown.add(text.replaceAll("\n", "\r\n"));
-  const host = aHost({ env, onText, terminal: { isTTY: true, columns: COLUMNS } });
-  const ran = runKit(words, host, teapotSeller).finally(shown.end);
+  const host = aHost({ env, onText, terminal: { isTTY: true, columns: COLUMNS, rows: ROWS } });
+  const seller = { ...teapotSeller, parts: { ...teapotSeller.parts, ...parts } };
+  const ran = runKit(words, host, seller).finally(shown.end);
   return {
     async type(characters, when) {
       await shown.until(when);
@@ -40,7 +47,7 @@ export function onTerminal(environment: Environment, words: readonly string[]): 
 /** Runs the real command line on a pseudo-terminal, which `script` provides. */
 export function onRealTerminal(environment: Environment, words: readonly string[]): Terminal {
   const command = [process.execPath, program("src/kit.ts"), ...words].map(quoted).join(" ");
-  const child = spawn("script", ["-qec", `stty cols ${COLUMNS} rows 50; exec ${command}`, "/dev/null"], {
+  const child = spawn("script", ["-qec", `stty cols ${COLUMNS} rows ${ROWS}; exec ${command}`, "/dev/null"], {
     env: { PATH: process.env["PATH"], TERM: "xterm", SHELL: "/bin/sh", ...environment },
     cwd: tmpdir(),
     stdio: "pipe",
@@ -113,7 +120,9 @@ function screenAfter(sent: string): string[] {
   for (const [part] of sent.matchAll(SENT)) {
     const place = /^.\[(\d+)G$/.exec(part);
     if (/^.\[[\d;]*m$/.test(part)) continue;
+    const up = /^.\[(\d+)A$/.exec(part);
     if (place) column = Number(place[1]) - 1;
+    else if (up) row -= Number(up[1]);
     else if (moves[part]) moves[part]();
     else if (part.startsWith("\u001b"))
       throw new Error(`Not known to this terminal: ${JSON.stringify(part)}`);

@@ -141,6 +141,7 @@ export const QUICK: Partial<Pace> = {
   refusalMs: 0,
   logAgainMs: 0,
   freshMs: 50,
+  probeMs: 50,
   gatherMs: 200,
 };
 

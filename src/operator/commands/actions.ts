@@ -1,40 +1,14 @@
 import { actionsBefore } from "../audit.ts";
-import { BULK_ACTIONS } from "../bulk-actions.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
-import { bulkOutcome, entryText, marked, table } from "./outcome.ts";
+import { entryText, marked, table } from "./outcome.ts";
+import { JSON_LINES, writeLines } from "./pages.ts";
 import type { KitCommand } from "./session.ts";
-
-const OF_MANY = `
-What is skipped is no failure (exit code 0). Stopped with Ctrl-C, it finishes
-what was sent, and tells how many are left ("left" with --json).`;
-
-/** What is done to one resource, to several, or to all. */
-export function addBulk(program: KitCommand): void {
-  const groups: Record<string, KitCommand> = {};
-  for (const { group, about = "", verb, does, all, doneWord, question, work } of BULK_ACTIONS) {
-    const home = group ? (groups[group] ??= program.command(group).description(about)) : program;
-    const command = home
-      .command(verb)
-      .argument("[uuid...]", "the resources; or --all")
-      .option("--all", all)
-      .description(does)
-      .addHelpText("after", OF_MANY)
-      .does(async (session, typed: string[], options: { all?: boolean; yes?: boolean }) => {
-        const { all: isAll = false } = options;
-        if (isAll === typed.length > 0) throw new UsedWrongly("Name the resources by uuid, or say --all.");
-        const which = isAll ? "all" : typed.map(typedUuid);
-        if (question && !options.yes) await session.confirm(question);
-        const context = await session.context({ changes: true });
-        return bulkOutcome(await work(context, which, session.how()), doneWord);
-      });
-    if (question) command.option("--yes", "do not ask");
-  }
-}
 
 export function addAction(program: KitCommand): void {
   program
     .command("action")
+    .summary("what your service lets operators do")
     .argument("[name]", "the action; list shows all", "list")
     .argument("[uuid]", "the resource", typedUuid)
     .description("what your service lets an operator do to a resource")
@@ -57,14 +31,28 @@ function cursor(text: string): number {
   throw new UsedWrongly(`"${text}" is not a place in the audit trail: use the "next" of a page.`);
 }
 
+interface AuditOptions {
+  resource?: string;
+  after?: number | null;
+  jsonLines?: boolean;
+}
+
 export function addAudit(program: KitCommand): void {
   program
     .command("audit")
+    .summary("what operators did")
     .option("--resource <uuid>", "only what was done to this resource", typedUuid)
     .option("--after <cursor>", 'the next page: the "next" of the one before', cursor)
+    .option(...JSON_LINES)
     .description("what operators did, here and on their pages: the newest first, 50 at a time")
-    .does(async (session, { resource, after = null }: { resource?: string; after?: number | null }) => {
-      const page = await actionsBefore(await session.database(), after, resource);
+    .does(async (session, { resource, after = null, jsonLines }: AuditOptions) => {
+      const db = await session.database();
+      if (jsonLines)
+        return writeLines(session, after ?? Number.MAX_SAFE_INTEGER, async (before) => {
+          const { entries: items, next } = await actionsBefore(db, before, resource);
+          return { items, next };
+        });
+      const page = await actionsBefore(db, after, resource);
       const end = page.next === null ? [] : [`\nFor more, the same command with --after ${page.next}`];
       return {
         data: page,

@@ -21,11 +21,12 @@ interface Options {
 export function addAfterRestore(program: KitCommand): void {
   program
     .command("after-restore")
+    .summary("after a backup was restored")
     .option("--platform-list", "the platform's uuids, one a line, come on standard input")
     .option("--done", "end the hold: the ledgers agree again")
     .option("--yes", "do not ask")
     .option("--after <uuid>", "go on where a comparison was stopped", typedUuid)
-    .option("--rate <n>", "so many resources a second are asked about", rate, 20)
+    .option("--rate <n>", "ask the platform about so many resources a second", rate, 20)
     .description("after a backup was restored: hold what would do harm, and compare the ledgers")
     .addHelpText("after", `${example("kit after-restore --platform-list < uuids.txt")}${ENDING}`)
     .does((session, options: Options) => (options.done ? end(session, options) : compare(session, options)));

@@ -24,7 +24,10 @@ interface Options {
 }
 
 export function addConfig(program: KitCommand): void {
-  const config = program.command("config").description("the config vars of a resource's apps");
+  const config = program
+    .command("config")
+    .summary("config vars of a resource's apps")
+    .description("the config vars of a resource's apps");
   const ofOne = (verb: string) =>
     config
       .command(verb)

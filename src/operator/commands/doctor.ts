@@ -1,71 +1,95 @@
-import { examine, inShort } from "../doctor/doctor.ts";
-import type { Check } from "../doctor/finding.ts";
-import { UsedWrongly } from "../errors.ts";
-import { counted } from "../wording.ts";
+import { type DoctorReport, examine, inShort } from "../doctor/doctor.ts";
+import { type Check, whomInWords } from "../doctor/finding.ts";
 import type { Paint } from "./host.ts";
 import { DONE, FAILED, MISCONFIGURED, safe, safeLines } from "./outcome.ts";
-import type { KitCommand } from "./session.ts";
-
-export function addMigrate(program: KitCommand): void {
-  program
-    .command("migrate")
-    .description("bring the database's schema up to date (in the release phase of each deploy)")
-    .option(
-      "--wait <minutes>",
-      "how long to wait for another process that migrates; 10 unless given",
-      typedMinutes,
-    )
-    .does(async (session, { wait }: { wait?: number }) => {
-      const config = session.settings(["databaseUrl", "migrationDatabaseUrl", "databaseCa"]);
-      const { migrate } = await import("../../database/migrate.ts");
-      const setting = config.migrationDatabaseUrl ? "MIGRATION_DATABASE_URL" : "DATABASE_URL";
-      const data = await migrate({
-        url: (config.migrationDatabaseUrl ?? config.databaseUrl).reveal(),
-        setting,
-        ca: config.databaseCa,
-        say: (sentence) => session.say(safe(sentence)),
-        ...(wait !== undefined && { patience: { waitMs: wait * 60_000 } }),
-      });
-      const end = `${counted(data.applied.length, "migration")} applied: the schema is up to date.`;
-      return { data, show: () => [...data.applied, end].join("\n") };
-    });
-}
-
-function typedMinutes(text: string): number {
-  const minutes = Number(text);
-  if (text.trim() === "" || !(minutes >= 0 && minutes <= 1_440))
-    throw new UsedWrongly("--wait takes a number of minutes, from 0 to 1440.");
-  return minutes;
-}
+import type { KitCommand, Session } from "./session.ts";
+import { watch } from "./watch.ts";
 
 export function addDoctor(program: KitCommand): void {
   program
     .command("doctor")
-    .description("look at settings, database, keys, client secret, sweeps and platform, and say what to fix")
-    .does(async (session) => {
-      const report = await examine({
-        readSettings: () => session.settings(),
-        open: session.openContext,
-      });
-      const isFit = report.checks.every(({ id, ok }) => ok || !["settings", "start"].includes(id));
+    .summary("what is wrong, and how to fix it")
+    .option("--watch", "look again every 5 seconds; Ctrl-C ends it")
+    .description("check settings, database, keys, client secret, sweeps and platform, and say what to fix")
+    .addHelpText(
+      "after",
+      `
+Exit code 0: no check failed; 1: one failed or could not be made; 78: the settings
+are wrong. With --json each check has a level: urgent, now (customers wait), later,
+remark, fine, or unknown (it could not be made).
+
+With --watch the exit code is that of the last look. Where the output is no
+terminal, each look is a line (with --json, a document in a line).`,
+    )
+    .does(async (session, { watch: isWatched = false }: { watch?: boolean }) => {
+      const look = looking(session);
+      if (isWatched)
+        return watch(session, "kit doctor", async () => {
+          const report = await look();
+          const show = (paint: Paint) => inBlock(paint, report);
+          return { data: report, show, line: inLine(report), exitCode: exitCodeOf(report) };
+        });
+      const report = await look();
       return {
         data: report,
+        isProse: true,
         show: (paint) =>
           [...report.checks.map((check) => showCheck(paint, check)), "", inShort(report)].join("\n"),
-        exitCode: report.ok ? DONE : isFit ? FAILED : MISCONFIGURED,
+        exitCode: exitCodeOf(report),
       };
     });
 }
 
+/** What makes all checks; what it has opened serves all of them. */
+function looking(session: Session): () => Promise<DoctorReport> {
+  let opened: ReturnType<Session["openContext"]> | undefined;
+  const open: Session["openContext"] = async (config) => {
+    opened ??= session.openContext(config);
+    return opened.catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    });
+  };
+  return () => examine({ readSettings: () => session.settings(), open });
+}
+
+function exitCodeOf({ ok, checks }: DoctorReport): number {
+  const isFit = checks.every((check) => check.ok || !["settings", "start"].includes(check.id));
+  return ok ? DONE : isFit ? FAILED : MISCONFIGURED;
+}
+
 const INDENT = " ".repeat(16);
+const LEVELS = ["urgent", "unknown", "now", "later", "remark"] as const;
+
+/** What is not fine, the most urgent first; a terminal may be small. */
+function remarkable({ checks }: DoctorReport) {
+  return LEVELS.flatMap((level) => checks.filter((check) => check.level === level));
+}
+
+function inBlock(paint: Paint, report: DoctorReport): string {
+  const fine = report.checks.filter(({ level }) => level === "fine").map(({ id }) => id);
+  return [
+    ...remarkable(report).map((check) => showCheck(paint, check)),
+    `${paint.green("✓")} ${paint.bold(`${fine.length} fine`.padEnd(INDENT.length - 3))} ${fine.join(", ")}`,
+    "",
+    inShort(report),
+  ].join("\n");
+}
+
+function inLine(report: DoctorReport): string {
+  const named = remarkable(report).map(({ id, level }) => `${id} (${level})`);
+  return [inShort(report), named.join(", ")].filter(Boolean).join(" ");
+}
 
 function showCheck(paint: Paint, check: Check): string {
   const { id, ok, fix: anyFix, found = [check], isChecked = true } = check;
   const well = anyFix === null ? paint.green("✓") : paint.yellow("!");
   const mark = ok ? well : paint.red(isChecked ? "✗" : "–");
-  const lines = found.flatMap(({ message, fix }) => [
+  const lines = found.flatMap(({ message, fix, whom, runbook }) => [
     safeLines(message, INDENT),
+    ...(whom ? whomInWords(whom).map((line) => safe(`  ${line}`)) : []),
     ...(fix === null ? [] : [paint.cyan(`→ ${safeLines(fix, INDENT)}`)]),
+    ...(runbook === undefined ? [] : [paint.dim(`  docs/operate.md, "${runbook}"`)]),
   ]);
   return `${mark} ${paint.bold(id.padEnd(INDENT.length - 3))} ${lines.join(`\n${INDENT}`)}`;
 }

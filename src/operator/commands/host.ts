@@ -71,7 +71,10 @@ const SHOW_AFTER_MS = 1_000;
 const DRAW_EVERY_MS = 200;
 const BAR_COLUMNS = 20;
 
-/** The progress of work that takes more than a second, as a bar in the last line of a terminal; elsewhere silent. */
+/**
+ * The progress of work that takes more than a second, in the last line of a terminal; elsewhere silent. A bar, if it is known
+ * how much there is.
+ */
 export function createProgress(stream: WriteStream, isWanted: boolean) {
   let begunAt = 0;
   let [done, total] = [0, 0];
@@ -82,10 +85,15 @@ export function createProgress(stream: WriteStream, isWanted: boolean) {
     const ms = performance.now() - begunAt;
     if (ms < SHOW_AFTER_MS) return;
     wipe();
-    const full = Math.round((Math.min(done, total) / Math.max(total, 1)) * BAR_COLUMNS);
-    const bar = `${"█".repeat(full)}${"░".repeat(BAR_COLUMNS - full)} ${done} of ${total}`;
-    stream.write(`${total === 0 ? "Working" : bar} · ${Math.round(ms / 1_000)}s`);
+    stream.write(`${far()} · ${Math.round(ms / 1_000)}s`);
     isDrawn = true;
+  }
+
+  function far(): string {
+    if (total === 0) return done === 0 ? "Working" : `${done} done`;
+    // Full at the end alone.
+    const full = Math.floor((Math.min(done, total) / total) * BAR_COLUMNS);
+    return `${"█".repeat(full)}${"░".repeat(BAR_COLUMNS - full)} ${done} of ${total}`;
   }
 
   function wipe(): void {

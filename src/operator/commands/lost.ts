@@ -11,6 +11,7 @@ import {
 import { counted, moment } from "../wording.ts";
 import type { Paint } from "./host.ts";
 import { DONE, example, FAILED, safe, table } from "./outcome.ts";
+import { JSON_LINES, writeLines } from "./pages.ts";
 import type { KitCommand } from "./session.ts";
 
 function cursor(text: string): number {
@@ -18,16 +19,30 @@ function cursor(text: string): number {
   throw new UsedWrongly(`"${text}" is not a place in the list: use the "next" of a page.`);
 }
 
+interface Options {
+  done?: string[];
+  after?: number | null;
+  jsonLines?: boolean;
+}
+
 export function addLost(program: KitCommand): void {
   program
     .command("lost")
+    .summary("sales that were lost")
     .description("sales that were lost: provisions that the service had to refuse")
     .option("--done <id...>", "tick these off (3, or 3-17): somebody has written to the customer")
     .option("--after <cursor>", 'the next page: the "next" of the one before', cursor)
+    .option(...JSON_LINES)
     .addHelpText("after", `${example("kit lost --done 3-17")}`)
-    .does(async (session, { done, after = null }: { done?: string[]; after?: number | null }) => {
+    .does(async (session, { done, after = null, jsonLines }: Options) => {
+      if (done && jsonLines) throw new UsedWrongly("--done and --json-lines do not go together.");
       const ids = done && typedIds(done);
       const db = await session.database({ changes: ids !== undefined });
+      if (jsonLines)
+        return writeLines(session, after ?? Number.MAX_SAFE_INTEGER, async (before) => {
+          const { lost: items, next } = await listLost(db, before);
+          return { items, next };
+        });
       const ticked = ids ? await tickOff(db, ids, session.user()) : null;
       const page = await listLost(db, after);
       const words = ticked === null ? undefined : `${counted(ticked, "lost sale")} ticked off.`;

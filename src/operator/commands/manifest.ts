@@ -12,6 +12,7 @@ import type { KitCommand, Session } from "./session.ts";
 export function addManifest(program: KitCommand): void {
   const manifest = program
     .command("manifest")
+    .summary("app.json, and the add-on's manifest")
     .description("app.json, from which the platform makes an app; and the add-on's own manifest");
   const file = new Argument("<file>", "an app.json, or - for standard input");
 

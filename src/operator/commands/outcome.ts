@@ -1,10 +1,10 @@
 import { CommanderError } from "commander";
-import { isDatabaseUnreachable } from "../../database/retry.ts";
+import { isDatabaseUnreachable, slownessOf } from "../../database/retry.ts";
 import { errorIdOf, messageOf } from "../../errors.ts";
 import { visible } from "../../marks.ts";
 import type { AuditEntry } from "../audit.ts";
+import { isWhole, type Report, reportInWords } from "../report.ts";
 import { ISO_TIME, moment, momentAway, type NamedFact } from "../wording.ts";
-import { isWhole, type Report, reportInWords } from "../work-through.ts";
 import type { Paint } from "./host.ts";
 
 export const DONE = 0;
@@ -25,6 +25,8 @@ export interface Outcome {
   message?: string;
   /** All of it was written while the command ran. */
   isWritten?: boolean;
+  /** On a terminal its lines are broken between words. */
+  isProse?: boolean;
   /** The lines say why there is no result: they go to standard error. */
   isComplaint?: boolean;
   /** 0 by default; 1 if the command ran but its purpose failed. */
@@ -47,6 +49,12 @@ export function failureOf(error: unknown, scrub: (text: string) => string): Outc
 function described(error: unknown): [id: string, message: string] {
   const message = messageOf(error);
   if (error instanceof CommanderError) return ["used_wrongly", message.replace(/^error: /, "")];
+  const slow = slownessOf(error);
+  if (slow)
+    return [
+      "database_slow",
+      `The database is slow: ${slow.name} took longer than ${slow.seconds} s. Try again later. Where to look: docs/operate.md, AddonAnswersSlow.`,
+    ];
   if (!isDatabaseUnreachable(error)) return [errorIdOf(error), message];
   const { cause = error } = error as Error;
   return ["database_unavailable", `The database does not answer: ${messageOf(cause)}`];
@@ -84,13 +92,23 @@ export function jsonText(data: unknown, indent?: number): string {
   return safeLines(JSON.stringify(data, null, indent));
 }
 
-/** Records as a table: a dim header, then one line for each; an empty column is left out. */
-export function table(paint: Paint, records: readonly Readonly<Record<string, string>>[]): string {
+/**
+ * Records as a table: a dim header, then one line for each; an empty column is left out. Counts stand to the right, in
+ * all columns but the first.
+ */
+export function table(
+  paint: Paint,
+  records: readonly Readonly<Record<string, string>>[],
+  areCounts = false,
+): string {
   const titles = Object.keys(records[0] ?? {}).filter((title) => records.some((each) => each[title]));
   const rows = records.map((record) => titles.map((title) => safe(record[title] ?? "")));
   const widths = titles.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]!.length)));
   const line = (row: readonly string[]) => {
-    const cells = row.map((cell, at) => cell.padEnd(widths[at]!));
+    const cells = row.map((cell, at) => {
+      const width = widths[at]!;
+      return areCounts && at > 0 ? cell.padStart(width) : cell.padEnd(width);
+    });
     return cells.join("  ").trimEnd();
   };
   return [paint.dim(line(titles).toUpperCase()), ...rows.map(line)].join("\n");

@@ -1,4 +1,4 @@
-import { Option } from "commander";
+import { Argument, Option } from "commander";
 import { KitError } from "../../errors.ts";
 import {
   type Authorization,
@@ -31,6 +31,7 @@ import type { KitCommand, Session } from "./session.ts";
 export function addApps(program: KitCommand): void {
   program
     .command("apps")
+    .summary("the apps of a resource")
     .argument("<uuid>", "the resource", typedUuid)
     .description("the app a resource was installed on, and all it is attached to")
     .does(async (session, uuid: string) => {
@@ -55,7 +56,12 @@ interface Call {
 export function addApi(program: KitCommand): void {
   program
     .command("api")
-    .argument("<METHOD>", "GET, POST, PUT, PATCH or DELETE", (text) => text.toUpperCase())
+    .summary("any call to the platform's API")
+    .addArgument(
+      new Argument("<METHOD>", "of the call")
+        .choices(["GET", "POST", "PUT", "PATCH", "DELETE"])
+        .argParser((text) => text.toUpperCase()),
+    )
     .argument("<PATH>", "on the platform's API, from its first slash")
     .requiredOption("--resource <uuid>", "whose token is sent", typedUuid)
     .option("--data <json>", "the body")
@@ -82,6 +88,7 @@ export function addApi(program: KitCommand): void {
 export function addAuthorizations(program: KitCommand): void {
   const authorizations = program
     .command("authorizations")
+    .summary("your own tokens for the platform")
     .description("tokens of your own for the platform's API; your present token comes on standard input");
 
   authorizations
@@ -173,14 +180,15 @@ interface Asked {
 export function addStatus(program: KitCommand): void {
   program
     .command("status")
+    .summary("the platform's status feed")
     .option(
       "--since <YYYY-MM-DD>",
       "the incidents since that day",
       like(/^\d{4}-\d\d-\d\d$/, "a day, like 2026-01-31"),
     )
-    .option("--per-page <n>", "as many incidents", like(/^[1-9]\d{0,8}$/, "a whole number from 1 on"))
+    .option("--per-page <n>", "so many incidents", like(/^[1-9]\d{0,8}$/, "a whole number from 1 on"))
     .addOption(new Option("--incident <id>", "that incident").conflicts(["since", "perPage"]))
-    .description("how the platform is: its status feed, which nothing of the service depends on")
+    .description("how the platform is: its status feed (the service does not depend on it)")
     .does((session, { since, perPage, incident }: Asked) => {
       const { platformStatusUrl: statusUrl } = session.settings(["platformStatusUrl"]);
       return withHttp(async (http) => {

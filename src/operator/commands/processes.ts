@@ -8,6 +8,7 @@ import type { KitCommand } from "./session.ts";
 export function addProcesses(program: KitCommand): void {
   program
     .command("processes")
+    .summary("the web processes and workers")
     .description("the web processes and workers: those that run, and those that ended within a day")
     .does(async (session) => {
       const all = await listProcesses(await session.database(), lateAfterSeconds(PACE));

@@ -1,64 +1,77 @@
-import { type Command, CommanderError, Help, type OutputConfiguration } from "commander";
+import { type Argument, type Command, CommanderError, type OutputConfiguration } from "commander";
 import { build, buildText } from "../../version.ts";
-import { addAction, addAudit, addBulk } from "./actions.ts";
-import { addAfterRestore } from "./after-restore.ts";
-import { addConfig } from "./config.ts";
-import { addKeys, addSecret } from "./credentials.ts";
-import { addDoctor, addMigrate } from "./doctor.ts";
 import { type Host, paintOf } from "./host.ts";
-import { addLost } from "./lost.ts";
-import { addManifest } from "./manifest.ts";
 import { DONE, failureOf, jsonText, type Outcome } from "./outcome.ts";
-import { addApi, addApps, addAuthorizations, addStatus } from "./platform.ts";
-import { addProcesses } from "./processes.ts";
-import { addReconcile } from "./reconcile.ts";
-import { addResources } from "./resources.ts";
 import { type Act, createSession, KitCommand, type Seller, YOURS } from "./session.ts";
+import { wrapped } from "./wrap.ts";
 
-const COMMANDS = [
-  addDoctor,
-  addMigrate,
-  addProcesses,
-  addResources,
-  addReconcile,
-  addAfterRestore,
-  addLost,
-  addBulk,
-  addSecret,
-  addKeys,
-  addApps,
-  addConfig,
-  addAction,
-  addApi,
-  addAuthorizations,
-  addStatus,
-  addAudit,
-  addManifest,
+type Add = (program: KitCommand) => void;
+
+/** The commands in the order of the help, and what adds them: of a command that is called, only its own file is loaded. */
+const COMMANDS: readonly (readonly [names: string, load: () => Promise<Add>])[] = [
+  ["doctor", async () => (await import("./doctor.ts")).addDoctor],
+  ["stats", async () => (await import("./stats.ts")).addStats],
+  ["migrate", async () => (await import("./migrate.ts")).addMigrate],
+  ["processes", async () => (await import("./processes.ts")).addProcesses],
+  ["resources", async () => (await import("./resources.ts")).addResources],
+  ["reconcile", async () => (await import("./reconcile.ts")).addReconcile],
+  ["after-restore", async () => (await import("./after-restore.ts")).addAfterRestore],
+  ["lost", async () => (await import("./lost.ts")).addLost],
+  ["steps tokens grants rotate", async () => (await import("./bulk.ts")).addBulk],
+  ["secret", async () => (await import("./credentials.ts")).addSecret],
+  ["keys", async () => (await import("./credentials.ts")).addKeys],
+  ["apps", async () => (await import("./platform.ts")).addApps],
+  ["config", async () => (await import("./config.ts")).addConfig],
+  ["action", async () => (await import("./actions.ts")).addAction],
+  ["api", async () => (await import("./platform.ts")).addApi],
+  ["authorizations", async () => (await import("./platform.ts")).addAuthorizations],
+  ["status", async () => (await import("./platform.ts")).addStatus],
+  ["audit", async () => (await import("./actions.ts")).addAudit],
+  ["manifest", async () => (await import("./manifest.ts")).addManifest],
 ];
 
-/** The command line as a commander program, which never exits the process. */
-export function createProgram(act: Act, output: OutputConfiguration = {}): KitCommand {
+/**
+ * The command line as a commander program, which never exits the process. It has all commands, or only what `typed` calls:
+ * for help, and for a word that is no command, it has them all.
+ */
+export async function createProgram(
+  act: Act,
+  typed: readonly string[] = [],
+  output: OutputConfiguration = {},
+): Promise<KitCommand> {
   const program = new KitCommand(act, "kit")
     .description("The operator's command line: what the service keeps, and what you can do about it.")
     .option("--json", "print one JSON document and nothing else")
     .version(buildText, "--version", "print the version, the commit that was built, and Node's version")
-    .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf })
+    // Its list of commands leaves 37 of 80 columns for what they do.
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf, minWidthToWrap: 30 })
     .exitOverride()
     .configureOutput(output)
     .addHelpText("after", ENDING);
-  for (const add of COMMANDS) add(program);
+  const called = typed.find((word) => !word.startsWith("-"));
+  const own = COMMANDS.filter(([names]) => names.split(" ").includes(called ?? ""));
+  for (const [, load] of own.length > 0 ? own : COMMANDS) (await load())(program);
+  // Not in the table, because it describes all commands.
+  if (own.length === 0) (await import("./completion.ts")).addCompletion(program);
   return program;
 }
 
-/** A command as it is typed; a group lists its subcommands, so that nobody has to open each one's help. */
+/** A command as it is typed, without options; a group lists its subcommands, so that nobody has to open each one's help. */
 function termOf(command: Command): string {
   const inner = command.commands.map((each) => each.name()).join("|");
-  return inner ? `${command.name()} ${inner}` : new Help().subcommandTerm(command);
+  const args = command.registeredArguments.map((each) => argInTerm(each));
+  return [command.name(), inner, ...args].filter(Boolean).join(" ");
+}
+
+function argInTerm(argument: Argument): string {
+  const name = argument.name() + (argument.variadic ? "..." : "");
+  return argument.required ? `<${name}>` : `[${name}]`;
 }
 
 const ENDING = `
 Often wanted:
   $ kit doctor                               is all well, and what is to do?
+  $ kit stats                                who came and went, what failed today?
   $ kit resources list --state needs_reauth  what needs somebody
   $ kit secret set < new-secret.txt          after a reset in the portal
 
@@ -83,13 +96,13 @@ export async function runKit(typed: readonly string[], host: Host, seller: Selle
       await session.end(outcome);
     };
   let help = "";
-  const program = createProgram(act, {
-    writeOut: (text) => (help += text),
-    writeErr: (text) => (help += text),
-    // A failure is shown like any other.
-    outputError: () => undefined,
-  });
   try {
+    const program = await createProgram(act, typed, {
+      writeOut: (text) => (help += text),
+      writeErr: (text) => (help += text),
+      // A failure is shown like any other.
+      outputError: () => undefined,
+    });
     await program.parseAsync(typed, { from: "user" });
   } catch (error) {
     exitCode = print(host, json, ofParsing(error, help.trimEnd()));
@@ -108,9 +121,14 @@ function ofParsing(error: unknown, help: string): Outcome {
 }
 
 function print(host: Host, json: boolean, outcome: Outcome): number {
-  const { data, show, isComplaint, isWritten = false, exitCode = DONE } = outcome;
+  const { data, show, isComplaint, isProse, isWritten = false, exitCode = DONE } = outcome;
   if (isWritten) return exitCode;
-  const stream = isComplaint && !json ? "stderr" : "stdout";
-  host[stream].write(`${json ? jsonText(data) : show(paintOf(host, stream))}\n`);
+  const name = isComplaint && !json ? "stderr" : "stdout";
+  const { [name]: stream } = host;
+  const text = json ? jsonText(data) : show(paintOf(host, name));
+  const lines = text
+    .split("\n")
+    .flatMap((line) => (isProse && stream.isTTY ? wrapped(line, stream.columns) : line));
+  stream.write(`${lines.join("\n")}\n`);
   return exitCode;
 }

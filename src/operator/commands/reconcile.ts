@@ -1,7 +1,8 @@
+import { Option } from "commander";
 import type { Context } from "../../context.ts";
 import { typedUuid, UsedWrongly } from "../errors.ts";
 import { type FixableKind, KINDS } from "../reconcile/differences.ts";
-import { carryOut, fixableKind, questionOf, refuseWave } from "../reconcile/fixes.ts";
+import { carryOut, FIXABLE_KINDS, fixableKind, questionOf, refuseWave } from "../reconcile/fixes.ts";
 import { type Comparison, reconcile } from "../reconcile/reconcile.ts";
 import { counted } from "../wording.ts";
 import type { Report } from "../work-through.ts";
@@ -20,11 +21,16 @@ interface Options {
 export function addReconcile(program: KitCommand): void {
   program
     .command("reconcile")
+    .summary("compare platform, service and backend")
     .option("--platform-list", "the platform's uuids, one a line, come on standard input")
-    .option("--fix <kind>", "then carry this kind of difference out", fixableKind)
+    .addOption(
+      new Option("--fix <kind>", "then carry this kind of difference out")
+        .choices(FIXABLE_KINDS)
+        .argParser(fixableKind),
+    )
     .option("--yes", "do not ask")
     .option("--after <uuid>", "go on where a comparison was stopped", typedUuid)
-    .option("--rate <n>", "so many resources a second are asked about", rate, 20)
+    .option("--rate <n>", "ask the platform about so many resources a second", rate, 20)
     .description("compare what the platform has, what we have and what your backend has")
     .addHelpText(
       "after",
@@ -54,11 +60,11 @@ function kindsInWords(): string {
 
 const ENDING = `
 
-It changes nothing without --fix; what it found is kept for the operator's page
-(/operator/ledgers), until the next one. A line of the list is a uuid, whatever follows
-it; or JSON as for kit resources import, which can then be imported. With a list,
-of more than 500 resources the platform is asked about those alone that it lacks.
-Exit code 0: no difference, and all was compared; 1: otherwise.`;
+Without --fix it changes nothing. What it finds is kept for the operator's page
+(/operator/ledgers) until the next comparison. A line of the list is a uuid, whatever
+follows it; or JSON as for kit resources import, which can then be imported. With a
+list, and more than 500 resources, the platform is asked only about those that the
+list lacks. Exit code 0: no difference, and all was compared; 1: otherwise.`;
 
 /** How many resources a second are asked about, as typed. */
 export function rate(text: string): number {

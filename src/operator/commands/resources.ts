@@ -1,3 +1,4 @@
+import { Option } from "commander";
 import { typedUuid, UnknownResource } from "../errors.ts";
 import { exportResources } from "../export.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
@@ -7,31 +8,47 @@ import {
   listResources,
   type ResourceRecord,
   showResource,
+  STATES,
   type WholeResource,
 } from "../resources.ts";
 import { counted, moment, type NamedFact, planInWords, some } from "../wording.ts";
 import type { Paint } from "./host.ts";
 import { inputLines } from "./lines.ts";
 import { DONE, entryText, example, facts, FAILED, jsonText, marked, table } from "./outcome.ts";
+import { JSON_LINES, writeLines } from "./pages.ts";
 import type { KitCommand } from "./session.ts";
 
 export function addResources(program: KitCommand): void {
-  const resources = program.command("resources").description("the add-on resources we know of");
+  const resources = program
+    .command("resources")
+    .summary("the add-on resources")
+    .description("the add-on resources that the service has");
   resources
     .command("list")
     .description("all resources, the newest first, 100 at a time")
-    .option("--state <state>", "only those in this state: of the business, or of the credential")
+    .addOption(
+      new Option(
+        "--state <state>",
+        "only those in this state: of the business, or of the credential",
+      ).choices(STATES),
+    )
     .option("--search <text>", "how the uuid, name or app begins; or its plan, region or app id")
     .option("--after <cursor>", 'the next page: the "next" of the one before')
-    .does(
-      async (session, { search: text, ...search }: { search?: string; state?: string; after?: string }) => {
-        const page = await listResources(await session.database(), { text, ...search });
-        const { resources: found, next } = page;
-        const more = next === null ? "" : ` For more, the same command with --after ${next}`;
-        const end = `${counted(found.length, "resource")}.${more}`;
-        return { data: page, show: (paint) => `${table(paint, found.map(inRow))}\n\n${end}` };
-      },
-    );
+    .option(...JSON_LINES)
+    .does(async (session, { search: text, jsonLines, ...search }: Listed) => {
+      const db = await session.database();
+      const pageAfter = (after?: string) => listResources(db, { text, ...search, after });
+      if (jsonLines)
+        return writeLines(session, search.after, async (after) => {
+          const { resources: items, next } = await pageAfter(after);
+          return { items, next };
+        });
+      const page = await pageAfter(search.after);
+      const { resources: found, next } = page;
+      const more = next === null ? "" : ` For more, the same command with --after ${next}`;
+      const end = `${counted(found.length, "resource")}.${more}`;
+      return { data: page, show: (paint) => `${table(paint, found.map(inRow))}\n\n${end}` };
+    });
 
   resources
     .command("show")
@@ -119,9 +136,10 @@ is cleaned up. Of a tombstone it clears the details of its events.`,
 
 A line is {"uuid": "…", "plan": "basic", "region": "us", "name": "…", "app":
 {"id": "…", "name": "…"}}; what follows the plan may be missing. A line of kit
-resources export is one too; what had ended there is left out. What exists is never changed. Exit code 0: every line
-is imported or exists; 1: some line was not usable (its number and reason are
-shown), or it was stopped: run it again. Then: kit grants recover --all`,
+resources export is one, too; what had ended there is left out. A resource that
+exists is never changed. Exit code 0: every line is imported or exists; 1: a line
+was not usable (its number and reason are shown), or the import was stopped: run it
+again. Then: kit grants recover --all`,
     )
     .does(async (session) => {
       const context = await session.context({ changes: true });
@@ -152,6 +170,13 @@ Each line is a resource as kit resources show has it, with its options, the name
 of its config vars, its events, who signed on to it, what was done to it, and at
 "yours" what your service keeps (exportData). Tombstones are among them. Tokens of
 the platform never are. kit resources import takes the lines again.`;
+
+interface Listed {
+  search?: string;
+  state?: string;
+  after?: string;
+  jsonLines?: boolean;
+}
 
 const inRow = ({ uuid, plan, state, credential, name, app }: ResourceRecord) => ({
   uuid,

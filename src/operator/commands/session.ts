@@ -4,17 +4,16 @@ import os from "node:os";
 import { Command } from "commander";
 import { type Config, readConfig, type SettingName } from "../../config.ts";
 import type { OpenContext, Parts } from "../../context.ts";
-import { refreshesSettled } from "../../credentials/pools.ts";
 import type { Database } from "../../database/database.ts";
 import { type Environment, readEnvironment } from "../../environment.ts";
 import { messageOf } from "../../errors.ts";
+import { PACE } from "../../pace.ts";
 import { takeWarnings } from "../../process/node-process.ts";
-import { onSignals } from "../../process/run-process.ts";
+import { onSignals } from "../../process/signals.ts";
 import type { Offer } from "../../resources/contract.ts";
 import { createOwnScrubber, type Scrubber, type Secret } from "../../secret.ts";
 import { readUuid } from "../../values.ts";
 import { orNullAfter } from "../../within.ts";
-import { beginAction, followAction } from "../audit.ts";
 import { UsedWrongly } from "../errors.ts";
 import type { How } from "../work-through.ts";
 import { askYes, createProgress, type Host, paintOf, readSecret } from "./host.ts";
@@ -42,6 +41,8 @@ interface Opening {
 }
 
 const END_PATIENCE_MS = 2_000;
+/** A slow statement that is sent twice, as it is by a command, has ended by then. */
+const SLOW_TWICE_MS = 4_000;
 const STOPPING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 export function createSession(
@@ -55,12 +56,13 @@ export function createSession(
   const closers: (() => Promise<void>)[] = [];
   const stopping = new AbortController();
   let isStoppedInOrder = false;
+  let isStoppedQuietly = false;
   let scrubber: Scrubber | null = null;
   let tokensStored = () => Promise.resolve();
   let entry: Awaited<ReturnType<typeof beginEntry>> | null = null;
 
   const scrub = (text: string) => scrubber?.scrub(text) ?? text;
-  const paint = () => paintOf(host, "stderr");
+  const paint = (stream: "stdout" | "stderr" = "stderr") => paintOf(host, stream);
   /** On standard error, for people; nothing under --json. */
   const say = (line: string): void => void (json || progress.say(line));
   const warn = (what: string, error: unknown): void =>
@@ -76,10 +78,11 @@ export function createSession(
 
   async function openContext(config: Config): Promise<OpenContext> {
     const { openContext: open } = await import("../../open-context.ts");
+    const { refreshesSettled } = await import("../../credentials/pools.ts");
     // No traces: what a command does is in the audit trail.
     const quiet = { logLevel: json ? "silent" : "warn", otlpEndpoint: undefined } as const;
     const logTo = { write: (line: string) => say(readable(line)) };
-    const context = await open({ ...config, ...quiet }, { ...parts, logTo });
+    const context = await open({ ...config, ...quiet }, { ...parts, logTo, isPatient: true });
     scrubber = context.scrubber;
     tokensStored = () => refreshesSettled(context);
     closers.push(context.close);
@@ -99,7 +102,12 @@ export function createSession(
   async function database({ changes = false }: Opening = {}): Promise<Database> {
     const { databaseUrl, databaseCa, databasePool } = settings(["databaseUrl", "databaseCa", "databasePool"]);
     const { openDatabase } = await import("../../database/database.ts");
-    const db = openDatabase({ url: databaseUrl.reveal(), ca: databaseCa, poolSize: databasePool });
+    const db = openDatabase({
+      url: databaseUrl.reveal(),
+      ca: databaseCa,
+      poolSize: databasePool,
+      isPatient: true,
+    });
     closers.push(db.close);
     await begin(db, changes);
     return db;
@@ -109,7 +117,7 @@ export function createSession(
   async function begin(db: Database, changes: boolean): Promise<void> {
     const { checkMigrations } = await import("../../database/migration-comparison.ts");
     const { retryWhileUnreachable } = await import("../../database/retry.ts");
-    await retryWhileUnreachable(() => checkMigrations(db), { upToMs: 3_000 });
+    await retryWhileUnreachable(() => checkMigrations(db), { upToMs: 3_000, graceMs: SLOW_TWICE_MS });
     const isRevealing = typed.includes("--reveal");
     if (!changes && !isRevealing) return;
     try {
@@ -128,7 +136,7 @@ export function createSession(
   };
   onSignals(host, STOPPING, {
     first(signal) {
-      say("Stopping: in-flight calls finish first. Ctrl-C again stops at once.");
+      if (!isStoppedQuietly) say("Stopping: in-flight calls finish first. Ctrl-C again stops at once.");
       stopping.abort();
       // The pair of tokens that a call in progress brings may be the only valid one.
       if (!isStoppedInOrder)
@@ -156,9 +164,13 @@ export function createSession(
       throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
   }
 
-  /** What long work needs: it is aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP, and must end soon after that. */
-  function how(): How {
+  /**
+   * What long work needs: it is aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP, and must end soon after that. `isQuiet`: it
+   * only reads, until it is stopped.
+   */
+  function how({ isQuiet = false } = {}): How {
     isStoppedInOrder = true;
+    isStoppedQuietly = isQuiet;
     return { signal: stopping.signal, onProgress };
   }
 
@@ -169,6 +181,8 @@ export function createSession(
 
   return {
     host,
+    isJson: json,
+    pace: { ...PACE, ...parts.pace },
     say,
     paint,
     settings,
@@ -224,6 +238,7 @@ async function beginEntry(db: Database, typed: readonly string[], scrub: (text: 
   const [uuid = null, ...others] = new Set(words.flatMap((word) => readUuid(word.split("=").at(-1)) ?? []));
   const operator = { name: systemUser(), account: null, address: os.hostname() };
   const form = `kit-${randomUUID()}`;
+  const { beginAction, followAction } = await import("../audit.ts");
   const about = { action, uuid: others.length === 0 ? uuid : null, operator };
   return followAction(db, (await beginAction(db, { ...about, form, requestId: form })).id);
 }

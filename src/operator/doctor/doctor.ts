@@ -5,7 +5,7 @@ import { messageOf } from "../../errors.ts";
 import { stateOfWork } from "../../metrics/store.ts";
 import { PACE } from "../../pace.ts";
 import { sharedFor } from "../../within.ts";
-import { type Check, fault, type Finding, fine, joined } from "./finding.ts";
+import { type Check, type Finding, fine, found, joined, levelOf, withNames } from "./finding.ts";
 import { database, keys, manifest, migrations, plans, settings, version } from "./installation.ts";
 import { platform, platformStatus, secret, signIn } from "./platform.ts";
 import { clocks, processes } from "./processes.ts";
@@ -24,7 +24,7 @@ const OF_THE_DATABASE: Looks = {
   restore,
   writes,
   keys,
-  secret: (ctx) => secret(ctx),
+  secret,
   plans,
   // After the client secret, whose trial brings the platform's time.
   clocks,
@@ -41,12 +41,17 @@ const OTHERS: Looks = {
   version: () => version(),
 };
 
+/** Makes a check, or gives what it found a moment ago. */
+export type Making = (id: string, look: () => Promise<Found>) => Promise<Found>;
+
 /** Works when settings are wrong, keys are missing or the database is unreachable. It changes nothing. */
 export async function examine(needs: {
   /** Throws `Misconfigured` with all faults of the settings. */
   readSettings(): Config;
   open(config: Config): Promise<OpenContext>;
+  making?: Making;
 }): Promise<DoctorReport> {
+  const { making = (_id, look) => look() } = needs;
   /** `missing`: what failed without which other checks make no sense. */
   const state: { missing?: string; ctx?: OpenContext } = {};
   async function check(id: string, look: () => Promise<Found> | Found): Promise<Check> {
@@ -62,12 +67,31 @@ export async function examine(needs: {
     const { db, jobs, yourJobs } = await opened();
     return stateOfWork(db, jobs.names, yourJobs);
   });
-  const made = ([id, look]: [string, Look]) => check(id, async () => look(await opened(), measured));
+  const made = ([id, look]: [string, Look]) =>
+    check(id, async () => {
+      const ctx = await opened();
+      return making(id, async () => look(ctx, measured));
+    });
   // The database's one by one; then the others at once: if the platform hangs, its time limit passes once.
   for (const each of Object.entries(OF_THE_DATABASE)) checks.push(await made(each));
   if (state.ctx) delete state.missing;
   const others: Looks = { ...OTHERS, ...(state.ctx && Object.fromEntries(yourChecks(state.ctx))) };
-  return reportOf([...checks, ...(await Promise.all(Object.entries(others).map(made)))]);
+  const all = [...checks, ...(await Promise.all(Object.entries(others).map(made)))];
+  // Without the database there is nobody to name.
+  const named = state.ctx ? await nameAll(state.ctx, all).catch(() => all) : all;
+  return reportOf(named);
+}
+
+/** All that was found, in the order of the checks. */
+export const findingsOf = ({ checks }: { checks: readonly Check[] }): Finding[] =>
+  checks.flatMap((check) => check.found ?? [check]);
+
+async function nameAll({ db }: OpenContext, checks: Check[]): Promise<Check[]> {
+  const named = await withNames(db, findingsOf({ checks }));
+  return checks.map((check) => {
+    const [its, ...others] = named.splice(0, check.found?.length ?? 1);
+    return check.found ? { ...check, found: [its!, ...others] } : { ...check, ...its! };
+  });
 }
 
 export function inShort({ ok, checks, failed, notChecked }: DoctorReport): string {
@@ -78,7 +102,8 @@ export function inShort({ ok, checks, failed, notChecked }: DoctorReport): strin
 export type DoctorReport = ReturnType<typeof reportOf>;
 
 /** `ok`: every check was made, and none failed. */
-function reportOf(checks: Check[]) {
+function reportOf(made: Check[]) {
+  const checks = made.map((check) => ({ ...check, level: levelOf(check) }));
   const skipped = checks.filter(({ isChecked = true }) => !isChecked).length;
   const failed = checks.filter(({ ok }) => !ok).length - skipped;
   return { ok: failed + skipped === 0, checks, failed, notChecked: skipped };
@@ -88,23 +113,20 @@ async function run(id: string, look: () => Promise<Found> | Found): Promise<Chec
   try {
     return { id, ...joined([await look()].flat()) };
   } catch (error) {
-    if (isConflict(error)) return { id, ...fault(messageOf(error), WHO_LOCKS) };
-    if (id !== "database" && isDatabaseUnreachable(error))
-      return notChecked(id, `the database (${messageOf(error)})`);
-    return { id, ...fault(messageOf(error), HOW_TO_FIX[id] ?? null) };
+    const words = messageOf(error);
+    if (isConflict(error)) return { id, ...found("database_locked", { words }) };
+    if (id !== "database" && isDatabaseUnreachable(error)) return notChecked(id, `the database (${words})`);
+    return { id, ...found(OF_WHAT_THROWS[id] ?? "check_failed", { words }) };
   }
 }
 
-const HOW_TO_FIX: Readonly<Record<string, string>> = {
-  settings: "Fix them in the environment, or in the .env beside the process.",
-  start: "Fix what it names; after a change of src/your-service/, build it again.",
-  database:
-    "Is it running, no standby, its disk not full, and is DATABASE_URL the right address and user? A service that runs waits for it and goes on by itself.",
-};
-
-const WHO_LOCKS =
-  "Another session of PostgreSQL holds a lock. How to find it: AddonDatabaseAway in docs/operate.md.";
+const OF_WHAT_THROWS: Readonly<Record<string, "settings_invalid" | "cannot_start" | "database_unreachable">> =
+  {
+    settings: "settings_invalid",
+    start: "cannot_start",
+    database: "database_unreachable",
+  };
 
 function notChecked(id: string, because: string): Check {
-  return { id, ...fault(`Not checked, because of: ${because}.`, null), isChecked: false };
+  return { id, ok: false, message: `Not checked, because of: ${because}.`, fix: null, isChecked: false };
 }

@@ -2,15 +2,15 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Config } from "../../config.ts";
 import type { OpenContext } from "../../context.ts";
-import { compareMigrations, HOW_TO_MIGRATE, lacks, remarksOn } from "../../database/migration-comparison.ts";
+import { compareMigrations, lacks, remarksOn } from "../../database/migration-comparison.ts";
 import { throwAsMisconfigured } from "../../database/retry.ts";
 import { databaseAddress } from "../../setting.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { buildText } from "../../version.ts";
 import { keysInUse } from "../keys.ts";
 import { hasMoreRights } from "../store.ts";
-import { counted } from "../wording.ts";
-import { fault, type Finding, fine, warning } from "./finding.ts";
+import { customersOfOtherPlans } from "./attention-store.ts";
+import { type Finding, fine, found, MOST_NAMED } from "./finding.ts";
 
 // The settings and app.json; the database, and whether what it holds fits them.
 
@@ -23,7 +23,7 @@ export function settings(config: Config): Finding {
   const sslMode = searchParams.get("sslmode") ?? searchParams.get("ssl") ?? "";
   const isPlain = /^(|disable|0|false)$/.test(sslMode);
   const isUnverified = (databaseCa ?? sslMode) === "no-verify" && !isNear;
-  const found = [
+  const remarkable = [
     ...remarks,
     allowInsecurePlatform && "ALLOW_INSECURE_PLATFORM is on: secrets may be sent unencrypted.",
     addonPasswordPrevious && "ADDON_PASSWORD_PREVIOUS is still accepted.",
@@ -31,8 +31,8 @@ export function settings(config: Config): Finding {
     isUnverified &&
       "The database's certificate is not verified, for DATABASE_CA or sslmode is no-verify: whoever answers there is trusted.",
   ].filter(Boolean);
-  if (found.length === 0) return fine("All settings are there and make sense.");
-  return warning(found.join(" "), "Change them where they are set, unless this is development.");
+  if (remarkable.length === 0) return fine("All settings are there and make sense.");
+  return found("settings_remarkable", { words: remarkable.join(" ") });
 }
 
 export async function database({ db }: OpenContext): Promise<Finding> {
@@ -42,15 +42,14 @@ export async function database({ db }: OpenContext): Promise<Finding> {
 }
 
 export async function migrations({ db }: OpenContext): Promise<Finding[]> {
-  const found = await compareMigrations(db);
-  if (found.pending.length > 0) return [fault(lacks(found.pending), HOW_TO_MIGRATE)];
-  const remarks = remarksOn(found);
-  const edited = warning(remarks.join(" "), 'See docs/upgrade.md, "How a migration can end".');
-  const more = "The service's role has rights that it does not need: it may delete the audit trail.";
-  const rights = warning(more, "Run ops/database-rights.sql as the owner of the tables (docs/database.md).");
+  const compared = await compareMigrations(db);
+  if (compared.pending.length > 0) return [found("migrations_missing", { words: lacks(compared.pending) })];
+  const remarks = remarksOn(compared);
   return [
-    remarks.length === 0 ? fine("The schema is up to date.") : edited,
-    ...((await hasMoreRights(db)) ? [rights] : []),
+    remarks.length === 0
+      ? fine("The schema is up to date.")
+      : found("migrations_differ", { words: remarks.join(" ") }),
+    ...((await hasMoreRights(db)) ? [found("rights_too_many", {})] : []),
   ];
 }
 
@@ -59,23 +58,16 @@ const MOST_PLANS = 10;
 
 /** Whether every plan that a customer has is on offer: your functions are called with it. */
 export async function plans({ db, offer }: OpenContext): Promise<Finding> {
-  const { resource } = await db.prisma();
-  const others = await resource.groupBy({
-    by: ["plan"],
-    where: { state: { in: ["provisioning", "provisioned"] }, plan: { notIn: Object.keys(offer.plans) } },
-    _count: true,
-    orderBy: { plan: "asc" },
-    take: MOST_PLANS + 1,
-  });
-  if (others.length === 0) return fine("Every plan that a customer has is on offer.");
-  const named = others
-    .slice(0, MOST_PLANS)
-    .map(({ plan, _count }) => `${plan} (${counted(_count, "resource")})`);
-  const more = others.length > MOST_PLANS ? ", and more" : "";
-  return warning(
-    `Customers have plans that are not on offer: ${named.join(", ")}${more}.`,
-    "Put them back into src/your-service/plans.ts: a plan stays there as long as a customer has it. kit resources list --search PLAN lists them.",
-  );
+  const others = await customersOfOtherPlans(db, Object.keys(offer.plans), MOST_PLANS + 1);
+  const plans = others.slice(0, MOST_PLANS);
+  const [only] = plans;
+  if (!only) return fine("Every plan that a customer has is on offer.");
+  const whom = {
+    count: plans.reduce((sum, { count }) => sum + count, 0),
+    uuids: plans.flatMap(({ some }) => some).slice(0, MOST_NAMED),
+    ...(plans.length === 1 && { list: { plan: only.plan } }),
+  };
+  return found("plans_not_on_offer", { plans, areMore: others.length > MOST_PLANS }, { whom });
 }
 
 /** The first version of each line of Node that has its security fixes, as the README names them. */
@@ -84,15 +76,12 @@ export const SECURE_NODE = ["22.23.4", "24.22.1", "26.12.1"];
 /** Which build this is, and whether its Node gets security fixes; one newer than all of them is taken to. */
 export function version(node: string = process.versions.node): Finding {
   const [major, ...rest] = node.split(".").map((part) => Number.parseInt(part));
-  const found = SECURE_NODE.map((each) => each.split(".").map(Number)).find(([line]) => line! >= major!);
-  const [line, minor = 0, patch = 0] = found ?? [];
+  const secure = SECURE_NODE.map((each) => each.split(".").map(Number));
+  const [line, minor = 0, patch = 0] = secure.find(([first]) => first! >= major!) ?? [];
   const isOld = line === major && (rest[0]! < minor || (rest[0] === minor && rest[1]! < patch));
   if (line === undefined || (line === major && !isOld)) return fine(`${buildText}.`);
   const why = line === major ? "lacks security fixes" : "gets no security fixes: its line has ended";
-  return warning(
-    `${buildText}. This version of Node ${why}.`,
-    `Run ${SECURE_NODE.join(", ")}, or newer of these lines.`,
-  );
+  return found("node_outdated", { build: buildText, why, versions: SECURE_NODE.join(", ") });
 }
 
 export const keys = async (ctx: OpenContext) => keysInUse(await countKeyUse(ctx.db), ctx);
@@ -103,8 +92,5 @@ export async function manifest(folder = process.cwd()): Promise<Finding> {
   if (bytes === null) return fine("There is no app.json here to be checked.");
   const { checkManifestText } = await import("../../manifest/check.ts");
   if (checkManifestText(bytes).manifest) return fine("An app can be made from app.json.");
-  return fault(
-    "app.json breaks rules of the platform: no app can be made from it.",
-    "See each with: kit manifest check app.json",
-  );
+  return found("manifest_invalid", {});
 }

@@ -5,7 +5,7 @@ import { messageOf } from "../../errors.ts";
 import { named } from "../../processes/judge.ts";
 import { tryWrite } from "../../processes/store.ts";
 import { duration, moment } from "../wording.ts";
-import { fault, type Finding, orFine, warning } from "./finding.ts";
+import { type Finding, found, orFine } from "./finding.ts";
 import { processesOf } from "./processes.ts";
 
 // Whether the database takes writes: a full disk, a right that is missing and a standby all still answer reads.
@@ -21,7 +21,7 @@ export async function writes(ctx: OpenContext): Promise<Finding[]> {
       if (isConflict(error)) throw error;
       const state = refusingState(error);
       const words = [state, messageOf(error)].filter(Boolean).join(", ");
-      return [fault(`The database takes no writes, and each sale is lost: ${words}`, adviceOn(state))];
+      return [found("writes_refused", { words, state })];
     },
   );
   return orFine([...refused, ...(await refusedWrites(ctx))], "The database takes what a sale writes.");
@@ -40,20 +40,6 @@ export async function refusedWrites(ctx: OpenContext): Promise<Finding[]> {
     .sort((one, other) => one.agoSeconds - other.agoSeconds);
   if (!last) return [];
   const { of, at, agoSeconds, state, reason } = last;
-  const message = `The last write that the database refused, ${duration(agoSeconds)} ago (${moment(at)} UTC) to ${named(of)}: ${state}, ${reason}`;
-  if (agoSeconds < LASTS_SECONDS) return [fault(message, adviceOn(state))];
-  return [warning(message, `If it lasts: ${adviceOn(state)} Which sales were lost: kit lost`)];
+  const words = `The last write that the database refused, ${duration(agoSeconds)} ago (${moment(at)} UTC) to ${named(of)}: ${state}, ${reason}`;
+  return [found("write_refused", { words, state, isRecent: agoSeconds < LASTS_SECONDS }, { since: at })];
 }
-
-const ADVICE: readonly [states: RegExp, advice: string][] = [
-  [/^(53100|58)/, "Make room on the disk of the database, or repair it; the service continues by itself."],
-  [/^53300/, "Let PostgreSQL take more connections, or lower DATABASE_POOL (docs/scale.md)."],
-  [/^53/, "Give PostgreSQL more memory, or fewer connections (docs/scale.md)."],
-  [/^25006/, "It is a standby, or was made read-only: let DATABASE_URL lead to the primary."],
-  [/^42501/, "Grant the right to the role of DATABASE_URL (docs/database.md)."],
-  [/^XX/, "Its files are damaged: stop the service, and restore a backup."],
-];
-
-const adviceOn = (state: string | null): string =>
-  ADVICE.find(([states]) => states.test(state ?? ""))?.[1] ??
-  "PostgreSQL's own log says more. Does each commit wait for a standby that is gone?";

@@ -17,6 +17,8 @@ export interface Action {
   /** The name in the audit trail and in the address. */
   name: string;
   label: string;
+  /** What it ends or gives up does not come back: its button stands apart, in red. */
+  isDangerous?: boolean;
   /** What its page says before the button is pressed. */
   ask(ctx: OpenContext, uuid: string): Promise<ComponentChildren> | ComponentChildren;
   /** The path of the page that it belongs to, if that is not the overview or a resource's. */

@@ -16,8 +16,9 @@ import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../
 import { changedInWords, diffConfig, pushConfig, type VarDifference } from "../config-vars.ts";
 import { typedUuid } from "../errors.ts";
 import { keysInWords, resealAll, resealInWords } from "../keys.ts";
+import { isWhole, reportInWords, wasInterrupted } from "../report.ts";
 import { showResource } from "../resources.ts";
-import { isWhole, reportInWords, wasInterrupted } from "../work-through.ts";
+import { counted } from "../wording.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
 import type { Action, ActionWork, WorkEnd } from "./action.ts";
 import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";
@@ -29,14 +30,43 @@ function bulk(action: BulkAction, of: "one" | "all"): Action {
   return {
     name: of === "one" ? action.verb : `${action.verb}-all`,
     label: action.labels[of],
+    isDangerous: action.isDangerous ?? false,
     whyNot: action.whyNot,
-    ask: () => <p>{action.effect}</p>,
-    work: (ctx, uuid) => async (how) => {
+    ask: async (ctx) => [
+      of === "all" && action.count && <HowMany count={await action.count(ctx)} />,
+      <p>{action.effect}</p>,
+    ],
+    work: (ctx, uuid, form) => async (how) => {
+      if (of === "all" && action.isDangerous) refuseMore(await action.count!(ctx), form);
       const report = await action.work(ctx, of === "one" ? [uuid] : "all", how);
       const message = reportInWords(report, action.doneWord);
       return { isDone: isWhole(report), isInterrupted: wasInterrupted(report, how), message };
     },
   };
+}
+
+function HowMany({ count }: { count: number }) {
+  return (
+    <p>
+      <strong>
+        {count === 0
+          ? "Of no resource there is such work now"
+          : `Of ${counted(count, "resource")}, as of now`}
+        .
+      </strong>
+      <input type="hidden" name="count" value={count} />
+    </p>
+  );
+}
+
+/** Nothing is ended that the operator was not asked about. */
+function refuseMore(count: number, form: URLSearchParams): void {
+  const asked = Number(form.get("count"));
+  if (count > asked)
+    throw new KitError(
+      "too_many",
+      `Nothing was changed: there are ${counted(count, "resource")} by now, and you were asked about ${asked}. Open the page again.`,
+    );
 }
 
 const MEANINGS: Readonly<Record<VarDifference["state"], string>> = {
@@ -164,7 +194,11 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
             {content}
             <input type="hidden" name="token" value={token} />
             <div class="row">
-              {whyNot === null && <button type="submit">{action.label}</button>}
+              {whyNot === null && (
+                <button type="submit" class={action.isDangerous ? "danger" : undefined}>
+                  {action.label}
+                </button>
+              )}
               <a href={root + about}>{whyNot === null ? "Leave it as it is" : "Back"}</a>
             </div>
           </form>

@@ -6,8 +6,8 @@ import { type FixableKind, type Kind, KINDS } from "../reconcile/differences.ts"
 import type { KnownDifference, StoredComparison } from "../reconcile/findings-store.ts";
 import { questionOf } from "../reconcile/fixes.ts";
 import { fixKnown, type KnownDifferences, knownDifferences, type KnownOfKind } from "../reconcile/known.ts";
+import { isWhole, reportInWords, wasInterrupted } from "../report.ts";
 import { counted } from "../wording.ts";
-import { isWhole, reportInWords, wasInterrupted } from "../work-through.ts";
 import type { Action } from "./action.ts";
 import { A, Links, type Look, Moment, number, Section, State, Table } from "./parts.tsx";
 
@@ -26,6 +26,9 @@ const LABELS: Readonly<Record<FixableKind, string>> = {
   app_differs: "Store what the platform says",
 };
 
+/** These take something down. */
+const ENDS: readonly Kind[] = ["gone_at_platform", "orphan_at_backend"];
+
 const isFixable = (kind: Kind): kind is FixableKind => Object.hasOwn(LABELS, kind);
 const nameOf = (kind: FixableKind) => `fix-${kind}`;
 
@@ -42,6 +45,7 @@ export const FIXES: readonly Action[] = (Object.keys(LABELS) as FixableKind[]).m
   name: nameOf(kind),
   label: LABELS[kind],
   under: UNDER,
+  isDangerous: ENDS.includes(kind),
   async whyNot(ctx) {
     const known = (await knownDifferences(ctx)).kinds.find((each) => each.kind === kind);
     if (!known) return "No resource is known to differ in this way any more.";
@@ -128,7 +132,17 @@ function OfKind({ known: { kind, count, since, first, cure } }: { known: KnownOf
       <p>
         Cure: <code>{cure}</code>
       </p>
-      {isFixable(kind) && <Links of={[{ label: LABELS[kind], path: `${UNDER}/${nameOf(kind)}` }]} />}
+      {isFixable(kind) && (
+        <Links
+          of={[
+            {
+              label: LABELS[kind],
+              path: `${UNDER}/${nameOf(kind)}`,
+              isDangerous: ENDS.includes(kind),
+            },
+          ]}
+        />
+      )}
     </Section>
   );
 }

@@ -3,51 +3,77 @@ import { MOST_ROWS_WAITING } from "../../metrics/store.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
 import type { Process } from "../../processes/store.ts";
 import { type DoctorReport, inShort } from "../doctor/doctor.ts";
-import type { Check, Finding } from "../doctor/finding.ts";
+import type { Check } from "../doctor/finding.ts";
+import { URGENCIES } from "../facts/fact.ts";
 import type { Overview } from "../overview.ts";
-import { counted, duration } from "../wording.ts";
+import { counted, duration, moment } from "../wording.ts";
 import { OF_ALL } from "./actions.tsx";
-import { A, Links, type Look, number, Section, State, Table } from "./parts.tsx";
+import { BusinessOf } from "./business.tsx";
+import { ButtonsOf, Card, WORDS_OF_URGENCY } from "./findings.tsx";
+import { A, type Look, number, Section, State, Table } from "./parts.tsx";
 import { aboutIfSampled, Plots } from "./plots.tsx";
 
-export function overviewPage({ issues, samples, hours, processes }: Overview): Page {
+/** How often the page renews itself. */
+const RENEW_SECONDS = 15;
+
+export function overviewPage(overview: Overview): Page {
+  const { at, issues, remarks, business, samples, hours, processes } = overview;
   return {
     title: "Overview",
+    renew: RENEW_SECONDS,
     content: (
       <>
+        <p class="age">
+          As of <time dateTime={at.toISOString()}>{moment(at.toISOString())}</time> UTC
+          <span data-age />
+        </p>
+        <Glance of={overview} />
         <Section title="Needs attention">
           {issues.length === 0 && <p>Nothing. Tokens are exchanged and refreshed, and the sweeps run.</p>}
           {issues.map((issue) => (
-            <Issue of={issue} />
+            <Card of={issue} />
           ))}
         </Section>
-        <Plots samples={samples} hours={hours} />
-        <div class="pair">
-          <Numbers samples={samples} />
-        </div>
+        <BusinessOf of={business} />
         <Processes of={processes} />
+        <div class="small">
+          <div class="pair">
+            <Numbers samples={samples} />
+          </div>
+          <Plots samples={samples} hours={hours} />
+        </div>
+        {remarks.length > 0 && (
+          <Section title="Remarks on this installation">
+            {remarks.map((remark) => (
+              <Card of={remark} />
+            ))}
+          </Section>
+        )}
         <Section title="For all resources">
-          <Links of={OF_ALL.map(({ label, name }) => ({ label, path: `/${name}` }))} />
+          <ButtonsOf paths={OF_ALL.map(({ name }) => `/${name}`)} />
         </Section>
       </>
     ),
   };
 }
 
-function Issue({ of: { ok, isNow, message, fix, page } }: { of: Finding }) {
+/** The whole page in a line. */
+function Glance({ of: { issues, business } }: { of: Overview }) {
+  const ofUrgency = URGENCIES.flatMap((each) => {
+    const count = issues.filter(({ urgency = "urgent" }) => urgency === each).length;
+    const [word, look] = WORDS_OF_URGENCY[each];
+    return count === 0 ? [] : [<State of={`${count} ${word}`} look={look} />, " "];
+  });
   return (
-    <article>
-      <p>
-        <State of={ok ? (isNow ? "right now" : "can wait") : "urgent"} look={ok ? "wait" : "bad"} />{" "}
-        <strong>{message}</strong>
-      </p>
-      <p>{fix}</p>
-      {page && (
-        <p>
-          <A to={page.path}>{page.name}</A>
-        </p>
+    <p class="glance">
+      {issues.length === 0 ? <State of="all is well" look="well" /> : ofUrgency}{" "}
+      {business && (
+        <span>
+          {counted(business.customers, "customer")}, {number(business.week.came)} new and{" "}
+          {number(business.week.gone)} gone this week
+        </span>
       )}
-    </article>
+    </p>
   );
 }
 
@@ -144,12 +170,9 @@ export function checkUpPage(report: DoctorReport): Page {
             [
               "Found",
               (check) =>
-                (check.found ?? [check]).map(({ message, fix }) => (
-                  <div>
-                    {message}
-                    {fix && <small>{fix}</small>}
-                  </div>
-                )),
+                (check.found ?? [check]).map((each) =>
+                  each.fact ? <Card of={each} /> : <div>{each.message}</div>,
+                ),
             ],
           ]}
           rows={report.checks}

@@ -104,12 +104,30 @@ export function A(props: { to: string; role?: "button"; children: ComponentChild
   );
 }
 
+interface Link {
+  label: string;
+  path: string;
+  isDangerous?: boolean;
+}
+
+/** Those that destroy something apart from the others, in red. */
+export function Buttons({ of }: { of: readonly Link[] }) {
+  const dangerous = of.filter(({ isDangerous }) => isDangerous);
+  const others = of.filter(({ isDangerous }) => !isDangerous);
+  return (
+    <div class="apart">
+      {others.length > 0 && <Links of={others} />}
+      {dangerous.length > 0 && <Links of={dangerous} />}
+    </div>
+  );
+}
+
 /** They lead to questions. */
-export function Links({ of }: { of: readonly { label: string; path: string }[] }) {
+export function Links({ of }: { of: readonly Link[] }) {
   return (
     <ul class="buttons">
-      {of.map(({ label, path }) => (
-        <li>
+      {of.map(({ label, path, isDangerous }) => (
+        <li class={isDangerous ? "danger" : undefined}>
           <A to={path} role="button">
             {label}
           </A>

@@ -10,7 +10,7 @@ import { type ResourcePage, type Search, STATES, type WholeResource } from "../r
 import { planInWords } from "../wording.ts";
 import type { Action } from "./action.ts";
 import { OF_ITS_STEPS, OF_ONE } from "./actions.tsx";
-import { A, Links, Moment, NamedFacts, Older, Section, State, Table } from "./parts.tsx";
+import { A, Buttons, Moment, NamedFacts, Older, Section, State, Table } from "./parts.tsx";
 
 /** The apps of a resource, as the platform names them, or why it says nothing. Never rejects. */
 export async function askedApps(ctx: OpenContext, uuid: string): Promise<VNode> {
@@ -55,8 +55,8 @@ export function resourcePage(record: WholeResource, apps: VNode, yours: readonly
 const YOURS: readonly string[] = VENDOR_CALL_KINDS;
 
 function Actions({ of, uuid }: { of: readonly Action[]; uuid: string }) {
-  const links = of.map(({ label, name }) => ({ label, path: `/resources/${uuid}/${name}` }));
-  return <Links of={links} />;
+  const links = of.map(({ name, ...action }) => ({ ...action, path: `/resources/${uuid}/${name}` }));
+  return <Buttons of={links} />;
 }
 
 function Apps({ of: { primary, attachments } }: { of: AppsReport }) {

@@ -46,10 +46,12 @@ const FIXES: Readonly<Record<FixableKind, Fix>> = {
   app_differs: async (ctx, { uuid }) => findApps(ctx, uuid).then(() => null),
 };
 
+export const FIXABLE_KINDS = Object.keys(FIXES);
+
 /** The kind that was typed. Throws {@link UsedWrongly}. */
 export function fixableKind(typed: string): FixableKind {
   if (Object.hasOwn(FIXES, typed)) return typed as FixableKind;
-  const kinds = Object.keys(FIXES).join(", ");
+  const kinds = FIXABLE_KINDS.join(", ");
   if (!Object.hasOwn(KINDS, typed)) throw new UsedWrongly(`There is no kind "${typed}". Kinds: ${kinds}.`);
   throw new UsedWrongly(
     `${typed} cannot be fixed from here: ${KINDS[typed as Kind].cure("UUID")}. Kinds: ${kinds}.`,

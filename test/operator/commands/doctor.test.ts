@@ -63,7 +63,7 @@ const cases: Case[] = [
       return { PLATFORM_API_URL, PLATFORM_AUTH_URL, PLATFORM_STATUS_URL, ALLOW_INSECURE_PLATFORM: "off" };
     },
     code: 1,
-    finds: { settings: isFine("All settings are there and make sense.") },
+    finds: { settings: { ...isFine("All settings are there and make sense."), level: "fine" } },
   },
   {
     what: "settings that are remarkable",
@@ -130,7 +130,9 @@ const cases: Case[] = [
   {
     what: "a customer's plan that is no longer on offer",
     change: () => world.forged.planIs("retired"),
-    finds: { plans: warns("not on offer: retired (1 resource)", "src/your-service/plans.ts") },
+    finds: {
+      plans: { ...warns("not on offer: retired (1 resource)", "src/your-service/plans.ts"), level: "later" },
+    },
   },
   {
     what: "people's client, which the platform does not accept",
@@ -177,6 +179,7 @@ const cases: Case[] = [
     finds: {
       tokens: {
         ok: true,
+        level: "now",
         message: expect.stringMatching(
           /^The exchange of 1 grant fails, the first came \d+ s ago\. The last try: server_error/,
         ),
@@ -205,7 +208,7 @@ const cases: Case[] = [
     what: "a token that ends soon",
     change: () => late(30),
     code: 1,
-    finds: { tokens: fails("1 token fails, the first ends in 30 min", "kit status") },
+    finds: { tokens: { ...fails("1 token fails, the first ends in 30 min", "kit status"), level: "urgent" } },
   },
 ];
 async function late(minutesLeft: number, attempts = 6) {
@@ -264,7 +267,11 @@ describe("kit doctor", () => {
     const { code, ids, of, counts } = await doctor(away);
     expect({ code, ids, counts }).toEqual({ code: 1, ids: IDS, counts: [1, OF_THE_DATABASE] });
     expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
-    expect(of("keys")).toMatchObject({ isChecked: false, message: "Not checked, because of: database." });
+    expect(of("keys")).toMatchObject({
+      isChecked: false,
+      level: "unknown",
+      message: "Not checked, because of: database.",
+    });
     const { stdout } = await kit({ ...world.environment, ...away }, ["doctor"]);
     expect(stdout).toMatch(/\n– keys [^]*/);
     expect(stdout).toContain(`\n1 of ${IDS.length} checks failed, ${OF_THE_DATABASE} could not be made.\n`);
@@ -289,8 +296,14 @@ describe("kit doctor", () => {
   const locked = Object.assign(new Error("lock timeout"), { code: "55P03", severity: "ERROR" });
   const noFile = new Error("No such file.");
   it.each([
-    ["a lock of another session", withoutAnswers(locked), 0, [fails("lock timeout", "holds a lock")]],
-    ["a statement without an answer", withoutAnswers(new Error("Connection terminated unexpectedly")), 1, []],
+    // The keys and the plans: what reads whole tables.
+    [
+      "a lock of another session",
+      withoutAnswers(locked),
+      0,
+      Array(2).fill(fails("lock timeout", "holds a lock")),
+    ],
+    ["a statement without an answer", withoutAnswers(new Error("Connection terminated unexpectedly")), 2, []],
     [
       ...(["a service that cannot be started", () => Promise.reject(noFile)] as const),
       ...([IDS.length - 2, [{ id: "start", message: noFile.message }]] as const),

@@ -21,7 +21,7 @@ function commandsIn(command: Command, words: string[] = []): string[] {
 
 it("kit --help lists all commands", async () => {
   const { stdout } = await kit({}, ["--help"]);
-  for (const words of commandsIn(createProgram(() => () => Promise.resolve()))) {
+  for (const words of commandsIn(await createProgram(() => () => Promise.resolve()))) {
     const [group, inner] = words.split(" ");
     expect(stdout).toMatch(inner ? new RegExp(`^ {2}${group} (\\S+\\|)?${inner}\\b`, "m") : `\n  ${group}`);
   }

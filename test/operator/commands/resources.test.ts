@@ -65,6 +65,16 @@ describe("kit resources", () => {
       `SELECT array_agg(uuid ORDER BY created_at DESC, uuid DESC)::text[] AS uuids FROM resources`,
     );
     expect(all).toEqual(byTime!.uuids);
+    const lines = async (...words: string[]) => {
+      const { code, stdout } = await kit(world.environment, ["resources", "list", "--json-lines", ...words]);
+      expect(code).toBe(0);
+      return stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line) as object);
+    };
+    expect(await lines()).toEqual([...first.data.resources, ...second.data.resources]);
+    expect(await lines("--after", first.data.next!)).toEqual(second.data.resources);
   });
 
   it("list filters by the state of the resource or of the credential", async () => {

@@ -35,15 +35,23 @@ describe("access to /operator", () => {
     },
   );
 
-  it("allows no script, no caching and no framing", async () => {
-    const { status, headers, html } = await operator.get();
-    expect(status).toBe(200);
-    expect(headers.get("content-security-policy")).toBe(
-      "default-src 'none';style-src 'self';img-src data:;form-action 'self';frame-ancestors 'none';base-uri 'none'",
-    );
-    expect([headers.get("cache-control"), headers.get("x-frame-options")]).toEqual(["no-store", "DENY"]);
-    expect(html).not.toMatch(/<style|<script| style=| on\w+=/);
-  });
+  it.each([
+    ["/resources", ""],
+    ["", ";script-src 'self';connect-src 'self'"],
+  ])(
+    "allows no script but ours where a page renews itself, no caching and no framing: /operator%s",
+    async (path, more) => {
+      const { status, headers, html } = await operator.get(path);
+      expect(status).toBe(200);
+      expect(headers.get("content-security-policy")).toBe(
+        `default-src 'none';style-src 'self';img-src data:;form-action 'self';frame-ancestors 'none';base-uri 'none'${more}`,
+      );
+      expect([headers.get("cache-control"), headers.get("x-frame-options")]).toEqual(["no-store", "DENY"]);
+      expect(html.replace(/<script defer src="[^"]+"><\/script>/, "")).not.toMatch(
+        /<style|<script| style=| on\w+=/,
+      );
+    },
+  );
 
   it("does not exist without a password or accounts", async () => {
     await operator.world.restart({ environment: { OPERATOR_PASSWORD: "" } });

@@ -46,6 +46,17 @@ const CHALLENGE = [401, `Basic realm="operator"`];
 const password = { authorization: basic("operator", PASSWORD) };
 
 describe("an operator with an account", () => {
+  it("is not kept signed in by a page that renews itself", async () => {
+    const browser = await operators.signedIn();
+    const lastUse = async () => (await operators.world.rows(`SELECT seen_at FROM sessions`))[0]!["seen_at"];
+    await operators.world.forged.sessionsAreUnusedFor(30 * 60);
+    const before = await lastUse();
+    expect((await browser.get("/operator", { "x-renewal": "1" })).status).toBe(200);
+    expect(await lastUse()).toEqual(before);
+    expect((await browser.get("/operator")).status).toBe(200);
+    expect(await lastUse()).not.toEqual(before);
+  });
+
   it("signs in at the platform, returns to the page they wanted, acts, and signs out", async () => {
     const browser = operators.browser();
     const path = `/operator/resources/${uuid}`;

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Database } from "../../../src/database/database.ts";
-import type { DoctorReport } from "../../../src/operator/doctor/doctor.ts";
+import { type DoctorReport, findingsOf } from "../../../src/operator/doctor/doctor.ts";
+import { URGENCIES, type Urgency } from "../../../src/operator/facts/fact.ts";
 import { ALL } from "../../support/forged.ts";
 import { kit, kitJson } from "../../support/kit.ts";
 import { eventually, opened } from "../../support/world.ts";
@@ -29,10 +30,13 @@ const overview = (...parts: string[]) =>
 
 describe("the overview", () => {
   it("says that nothing needs attention, or which incident is open at the platform", async () => {
-    await overview("Nothing. Tokens are exchanged and refreshed", "active 1");
+    await overview("Nothing. Tokens are exchanged and refreshed", "all is well 1 customer, 1 new and 0 gone", "active 1");
     operator.control.openIncident({ title: "Slow dashboards" });
     await operator.world.restart();
-    await overview("can wait 1 incident open at the platform: Slow dashboards Read more: kit status");
+    await overview(
+      "can wait The platform has an incident",
+      "1 incident open at the platform: Slow dashboards",
+    );
   });
 
   it("shows the ages of tokens and the refreshes per hour as plots with text", async () => {
@@ -43,11 +47,9 @@ describe("the overview", () => {
     expect(html.match(/<svg [^>]*role="img" aria-label="[^"]*: 1[^"]*"/g)).toHaveLength(2);
   });
 
-  it("opens while the platform fails, without asking it for tokens, and so does a resource's page", async () => {
-    const since = operator.life.position();
+  it("opens while the platform fails, and so does a resource's page", async () => {
     operator.control.fault("* /*", { status: 503 }, 1_000);
-    expect((await operator.get()).status).toBe(200);
-    expect(operator.life.entries(since).filter(({ path }) => path === "/oauth/token")).toEqual([]);
+    await overview("The platform answers oddly");
     const page = await operator.get(`/resources/${uuid}`);
     expect([page.status, page.text]).toEqual([200, expect.stringContaining("What happened")]);
     operator.control.clearFaults();
@@ -62,7 +64,7 @@ describe("the overview", () => {
       expect(text).toContain(part);
     const states = html.matchAll(/<span class="state (\w+)">(\w+)</g);
     const looks = [...states].map(([, look, word]) => `${look} ${word}`);
-    expect(new Set(looks)).toEqual(new Set(["well fine", "wait warning"]));
+    expect(new Set(looks)).toEqual(new Set(["well fine", "wait warning", "gone remark"]));
   });
 
   it("marks limited counts and estimates as such", async () => {
@@ -143,8 +145,9 @@ it("a step that keeps failing is shown on its resource's page, by kit, as a faul
   await tried(11);
   expect(await steps()).toMatchObject({ ok: true, fix: null });
   await tried(12);
-  const fix = expect.stringContaining(`kit resources show ${uuid}`);
-  expect(await steps()).toMatchObject({ ok: false, message: expect.stringContaining("finish"), fix });
+  const whom = { count: 1, uuids: [uuid], some: [{ uuid, plan: "dedicated" }], list: { failing: "finish" } };
+  const message = expect.stringContaining("finish");
+  expect(await steps()).toMatchObject({ ok: false, fact: "steps_stuck", message, whom });
 
   const words = ["resources", "show", uuid];
   const { stdout } = await kit(world.environment, words);
@@ -166,6 +169,8 @@ it("a step that keeps failing is shown on its resource's page, by kit, as a faul
   await life.nothingLeft(uuid);
 });
 
+const CARDS = /<article class="fact (\w+)"><h3><span[^>]*>[^<]*<\/span> ([^<]*)/g;
+
 it("lists what needs attention, the worst first, with advice", async () => {
   // No process repairs it meanwhile.
   await operator.world.restart({ environment: { WEB_JOBS: "off" } });
@@ -178,26 +183,29 @@ it("lists what needs attention, the worst first, with advice", async () => {
     ["quarantined", "integrity"],
   ] as const)
     await forged.aResourceIsStored({ uuid: randomUUID(), credential, reason });
-  await forged.secretIsRejected(24 * 3_600);
+  operator.control.partner({ clientSecret: "reset-meanwhile-in-the-portal" });
   await forged.noJobRanFor(3_600);
   await forged.grantIsPending(uuid, { leftSeconds: 90, inSeconds: 3_600 });
   const text = await overview("The platform rejects our client secret");
-  const cards = (await operator.get()).html.match(
-    /<article><p><span class="state (bad|wait)">(urgent|can wait)/g,
-  );
-  expect(cards).toHaveLength(9);
-  const inOrder = [
-    "The platform rejects our client secret",
-    "Run kit secret set, and give it the one that the platform's partner portal shows.",
-    "Late sweeps",
-    "Start the web process with WEB_JOBS=on",
-    "A grant waits for its exchange since",
-    "1 resource no_grant",
-  ];
-  const places = inOrder.map((part) => text.indexOf(part));
-  expect(places).toEqual([...places].sort((one, other) => one - other));
-  expect(places[0]).toBeGreaterThan(0);
+  const { html } = await operator.get();
+  expect([...html.matchAll(CARDS)].map(([, urgency, title]) => `${urgency}: ${title}`)).toEqual([
+    "urgent: The platform rejects our client secret",
+    "urgent: A job of the kit has not run",
+    "urgent: A grant has not been exchanged",
+    "urgent: A grant was lost",
+    "urgent: The platform refuses refresh tokens for good",
+    "urgent: Credentials cannot be decrypted",
+    "urgent: Credentials cannot be decrypted",
+    "later: A provision came without a grant",
+    "later: The platform has an incident",
+    "remark: Some settings are remarkable",
+    ...(html.includes("gets no security fixes")
+      ? ["remark: This version of Node gets no security fixes"]
+      : []),
+  ]);
   for (const part of [
+    "Run kit secret set, and give it the one that the platform's partner portal shows.",
+    "Start the web process with WEB_JOBS=on",
     "1 resource grant_lost (expired)",
     "1 resource needs_reauth: the platform refused",
     "1 resource quarantined (key_missing)",
@@ -206,6 +214,17 @@ it("lists what needs attention, the worst first, with advice", async () => {
     "kit tokens refresh UUID may bring fresh tokens",
   ])
     expect(text).toContain(part);
+
+  // What one knows, the others say.
+  const { data } = await kitJson<DoctorReport>(operator.world.environment, ["doctor"]);
+  const urgentFirst = (all: readonly { urgency?: Urgency; title?: string | undefined }[]) =>
+    URGENCIES.flatMap((urgency) => all.filter((each) => each.urgency === urgency).map(({ title }) => title));
+  const titles = urgentFirst(findingsOf(data));
+  expect([...html.matchAll(CARDS)].map(([, , title]) => title)).toEqual(titles);
+  const checkUp = [...(await operator.get("/check-up")).html.matchAll(CARDS)];
+  expect(urgentFirst(checkUp.map(([, urgency, title]) => ({ urgency: urgency as Urgency, title })))).toEqual(
+    titles,
+  );
 });
 
 it("no page of these tests contained a secret", async () => {

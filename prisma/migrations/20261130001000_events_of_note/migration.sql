@@ -1,0 +1,2 @@
+-- What an operator counts by the day: the few events that end, change or fail something, by their time.
+CREATE INDEX IF NOT EXISTS "events_of_note" ON "events"("at") WHERE (type = ANY (ARRAY['deprovisioned'::text, 'plan_changed'::text, 'provision_failed'::text, 'failed'::text, 'plan_change_refused'::text, 'rotation_refused'::text, 'grant_lost'::text, 'needs_reauth'::text, 'quarantined'::text, 'step_given_up'::text, 'gone_at_platform'::text]));

@@ -1,0 +1,225 @@
+import { HOW_TO_MIGRATE } from "../../database/migration-comparison.ts";
+import { counted } from "../wording.ts";
+import { fact } from "./fact.ts";
+
+// What may be wrong with the installation: settings, database, keys, what is sold, the build.
+
+interface Words {
+  words: string;
+}
+const asItIs = ({ words }: Words) => words;
+
+/** SQLSTATEs of a refused write, and what helps. */
+const ADVICE: readonly [states: RegExp, advice: string][] = [
+  [/^(53100|58)/, "Make room on the disk of the database, or repair it; the service continues by itself."],
+  [/^53300/, "Let PostgreSQL take more connections, or lower DATABASE_POOL (docs/scale.md)."],
+  [/^53/, "Give PostgreSQL more memory, or fewer connections (docs/scale.md)."],
+  [/^25006/, "It is a standby, or was made read-only: let DATABASE_URL lead to the primary."],
+  [/^42501/, "Grant the right to the role of DATABASE_URL (docs/database.md)."],
+  [/^XX/, "Its files are damaged: stop the service, and restore a backup."],
+];
+const adviceOn = (state: string | null): string =>
+  ADVICE.find(([states]) => states.test(state ?? ""))?.[1] ??
+  "PostgreSQL's own log says more. Does each commit wait for a standby that is gone?";
+
+/** `state`: SQLSTATE. */
+interface RefusedWrite extends Words {
+  state: string | null;
+  isRecent?: boolean;
+}
+
+const SET_THE_SECRET = "Run kit secret set, and give it the one that the platform's partner portal shows.";
+
+export const OF_THE_INSTALLATION = {
+  settings_invalid: fact<Words>({
+    title: "The settings are invalid",
+    urgency: "urgent",
+    says: asItIs,
+    names: "the settings",
+    cure: "Fix them in the environment, or in the .env beside the process.",
+    runbook: "Settings and start",
+  }),
+  settings_remarkable: fact<Words>({
+    title: "Some settings are remarkable",
+    urgency: "remark",
+    says: asItIs,
+    names: "the settings",
+    cure: "Change them where they are set, unless this is development.",
+    runbook: "Settings and start",
+  }),
+  cannot_start: fact<Words>({
+    title: "The service cannot be started",
+    urgency: "urgent",
+    says: asItIs,
+    cure: "Fix what it names; after a change of src/your-service/, build it again.",
+    runbook: "Settings and start",
+  }),
+  database_unreachable: fact<Words>({
+    title: "The database cannot be used",
+    urgency: "urgent",
+    says: asItIs,
+    cure: "Is it running, no standby, its disk not full, and is DATABASE_URL the right address and user? A service that runs waits for it and goes on by itself.",
+    runbook: "AddonDatabaseAway",
+    alerts: ["AddonDatabaseAway"],
+    alarms: ["database_unreachable"],
+  }),
+  database_locked: fact<Words>({
+    title: "A lock keeps a check from being made",
+    urgency: "urgent",
+    says: asItIs,
+    cure: "Another session of PostgreSQL holds a lock. How to find it: AddonDatabaseAway in docs/operate.md.",
+    runbook: "AddonDatabaseAway",
+  }),
+  check_failed: fact<Words>({
+    title: "A check could not be made",
+    urgency: "urgent",
+    says: asItIs,
+    cure: "The log says more of the error.",
+    runbook: "A check that fails",
+  }),
+  migrations_missing: fact<Words>({
+    title: "The database lacks migrations",
+    urgency: "urgent",
+    says: asItIs,
+    names: "the migrations",
+    cure: HOW_TO_MIGRATE,
+    command: "kit migrate",
+    runbook: "Migrations and rights",
+  }),
+  migrations_differ: fact<Words>({
+    title: "The migrations are not those of this build",
+    urgency: "remark",
+    says: asItIs,
+    names: "the migrations",
+    cure: 'See docs/upgrade.md, "How a migration can end".',
+    runbook: "Migrations and rights",
+  }),
+  rights_too_many: fact({
+    title: "The service's role has more rights than it needs",
+    urgency: "remark",
+    says: () => "The service's role has rights that it does not need: it may delete the audit trail.",
+    cure: "Run ops/database-rights.sql as the owner of the tables (docs/database.md).",
+    runbook: "Migrations and rights",
+  }),
+  writes_refused: fact<RefusedWrite>({
+    title: "The database takes no writes",
+    urgency: "urgent",
+    says: ({ words }) => `The database takes no writes, and each sale is lost: ${words}`,
+    cure: ({ state }) => adviceOn(state),
+    runbook: "AddonProvisionsFail",
+    alerts: ["AddonProvisionsFail"],
+  }),
+  write_refused: fact<RefusedWrite>({
+    title: "The database refused a write",
+    urgency: { usually: "later", isUrgent: ({ isRecent }) => isRecent === true },
+    says: asItIs,
+    names: "the process",
+    cure: ({ state, isRecent }) =>
+      isRecent ? adviceOn(state) : `If it lasts: ${adviceOn(state)} Which sales were lost: kit lost`,
+    command: "kit lost",
+    runbook: "AddonProvisionsFail",
+    alerts: ["AddonProvisionsFail"],
+  }),
+  key_missing: fact<{ keys: string }>({
+    title: "A key is missing",
+    urgency: "urgent",
+    says: ({ keys }) => `Sealed with keys that are not in the ring: ${keys}.`,
+    names: "the keys",
+    cure: "Put the old key into DECRYPTION_KEYS, or nothing it sealed can be opened.",
+    runbook: "Keys",
+  }),
+  keys_old: fact<{ now: string; others: string }>({
+    title: "Older keys still seal some rows",
+    urgency: "remark",
+    says: ({ now, others }) => `${now}; older keys still seal some: ${others}.`,
+    names: "the keys",
+    cure: "When all processes run with the new ENCRYPTION_KEY, run: kit keys reseal",
+    command: "kit keys reseal",
+    buttons: ["/reseal"],
+    runbook: "Keys",
+  }),
+  keys_unused: fact<{ now: string }>({
+    title: "An old key seals nothing",
+    urgency: "remark",
+    says: ({ now }) => `${now}, and nothing is sealed with any of DECRYPTION_KEYS.`,
+    names: "the keys",
+    cure: "An old key can be dropped 12 hours after no process seals with it any more. A new one stays: make it ENCRYPTION_KEY next.",
+    runbook: "Keys",
+  }),
+  secret_missing: fact<Words>({
+    title: "There is no client secret that can be used",
+    urgency: "urgent",
+    says: asItIs,
+    cure: `Fix the keys, if they are what it names. Otherwise: ${SET_THE_SECRET}`,
+    command: "kit secret set",
+    buttons: ["/secret"],
+    runbook: "AddonClientSecretRejected",
+  }),
+  secret_rejected: fact<{ version: number }>({
+    title: "The platform rejects our client secret",
+    urgency: "urgent",
+    says: ({ version }) =>
+      `The platform rejects our client secret (version ${version}): no token can be refreshed.`,
+    cure: SET_THE_SECRET,
+    command: "kit secret set",
+    buttons: ["/secret"],
+    runbook: "AddonClientSecretRejected",
+    alerts: ["AddonClientSecretRejected"],
+    alarms: ["client_secret_rejected"],
+  }),
+  secret_accepted_again: fact<{ version: number }>({
+    title: "The platform accepts our client secret again",
+    urgency: "now",
+    says: ({ version }) =>
+      `The platform rejected our client secret (version ${version}), and accepts it now: no token is refreshed until the service has noticed.`,
+    cure: "Wait a minute: a running service tries it once a minute, and then refreshes what is due.",
+    runbook: "AddonClientSecretRejected",
+    alerts: ["AddonClientSecretRejected"],
+  }),
+  secret_doubtful: fact<{ version: number; because: string }>({
+    title: "Our client secret may be wrong",
+    urgency: "later",
+    says: ({ version, because }) =>
+      `The client secret is version ${version}; whether the platform accepts it is not known: ${because}.`,
+    cure: `Look again when the platform answers (kit status). Is PLATFORM_AUTH_URL its authorization service? If it was reset: ${SET_THE_SECRET}`,
+    command: "kit secret set",
+    buttons: ["/secret"],
+    runbook: "AddonClientSecretRejected",
+    alerts: ["AddonClientSecretRejected"],
+  }),
+  plans_not_on_offer: fact<{ plans: { plan: string; count: number }[]; areMore: boolean }>({
+    title: "Customers have plans that are not on offer",
+    urgency: "later",
+    says({ plans, areMore }) {
+      const named = plans.map(({ plan, count }) => `${plan} (${counted(count, "resource")})`).join(", ");
+      return `Customers have plans that are not on offer: ${named}${areMore ? ", and more" : ""}.`;
+    },
+    names: "plans and resources",
+    cure: "Put them back into src/your-service/plans.ts: a plan stays there as long as a customer has it.",
+    command: "kit resources list --search PLAN",
+    runbook: "Plans that are not on offer",
+  }),
+  manifest_invalid: fact({
+    title: "app.json breaks rules of the platform",
+    urgency: "urgent",
+    says: () => "app.json breaks rules of the platform: no app can be made from it.",
+    cure: "See each with: kit manifest check app.json",
+    command: "kit manifest check app.json",
+    runbook: "The build",
+  }),
+  node_outdated: fact<{ build: string; why: string; versions: string }>({
+    title: "This version of Node gets no security fixes",
+    urgency: "remark",
+    says: ({ build, why }) => `${build}. This version of Node ${why}.`,
+    cure: ({ versions }) => `Run ${versions}, or newer of these lines.`,
+    runbook: "The build",
+  }),
+  your_check: fact<Words>({
+    title: "A check of your service found something",
+    urgency: "urgent",
+    says: asItIs,
+    names: "what your check names",
+    cure: "What it means, the check's own words say: it is in src/your-service/.",
+    runbook: "Checks of your own",
+  }),
+};
