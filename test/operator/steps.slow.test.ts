@@ -189,7 +189,9 @@ describe("what waits behind work that is given up goes on", () => {
     await world.forged.aStepIsLeft(call);
     const { location } = await operator.post("/give-up-all", hiddenIn(asked.html));
     await eventually(async () =>
-      expect((await operator.get(location!.replace("/operator", ""))).text).toContain("you were asked about 1."),
+      expect((await operator.get(location!.replace("/operator", ""))).text).toContain(
+        "you were asked about 1.",
+      ),
     );
     await world.rows(`DELETE FROM steps WHERE uuid = $1`, [other]);
     // By the page: the log of a command is another one.
@@ -264,7 +266,7 @@ describe("calls that hang or fail are seen at once, as warnings, before an alert
       expect(fix).toContain("kit steps retry --all");
       const [named] = whom!.some!;
       expect(named).toMatchObject({ uuid, plan: what === "changePlan" ? "basic" : plan });
-      expect(whom!.list).toMatchObject({ plan, failing: expect.any(String) });
+      expect(whom!.list).toEqual({ failing: expect.any(String) });
       // The same words, whom and the list of exactly these on the pages.
       const list = new URLSearchParams(whom!.list).toString().replace("&", "&amp;");
       for (const path of ["", "/check-up"])
