@@ -53,6 +53,7 @@ const SELDOM: Readonly<Record<string, number>> = {
   secret: 1,
   platform: 1,
   "sign-in": 1,
+  status: 1,
   manifest: 1,
   keys: 10,
   plans: 10,
