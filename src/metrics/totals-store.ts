@@ -3,7 +3,7 @@ import type { Queryable } from "../database/database.ts";
 import { statement } from "../database/statement.ts";
 import type { Sample } from "./metrics.ts";
 
-const REFRESHES = "addon_refreshes_total";
+export const REFRESHES = "addon_refreshes_total";
 const CALLS_OF_YOURS = "addon_your_service_duration_seconds_count";
 
 // SQL condition: the series that are also stored by the hour, for the operator's pages: refreshes, answers to provisions
