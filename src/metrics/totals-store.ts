@@ -2,7 +2,7 @@ import type { MetricTotal } from "../database/client/client.ts";
 import { type Queryable, statement } from "../database/statement.ts";
 import type { Sample } from "./metrics.ts";
 
-const REFRESHES = "addon_refreshes_total";
+export const REFRESHES = "addon_refreshes_total";
 const CALLS_OF_YOURS = "addon_your_service_duration_seconds_count";
 
 // SQL condition: the series that are also stored by the hour, for the operator's pages: refreshes, answers to provisions

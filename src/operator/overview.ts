@@ -49,8 +49,14 @@ export function createOverview(ctx: OpenContext) {
 
 /** These write, call the platform or run your code, or read whole tables: a factor of `pace.probeMs`. */
 const SELDOM: Readonly<Record<string, number>> = {
-  ...{ writes: 1, secret: 1, platform: 1, "sign-in": 1, manifest: 1 },
-  ...{ keys: 10, plans: 10 },
+  writes: 1,
+  secret: 1,
+  platform: 1,
+  "sign-in": 1,
+  status: 1,
+  manifest: 1,
+  keys: 10,
+  plans: 10,
 };
 
 type Result = Awaited<ReturnType<Making>>;

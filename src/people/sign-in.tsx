@@ -76,7 +76,7 @@ export function signInRoutes(ctx: Context): Router {
 /** Who is signed in. */
 export async function personOf(ctx: Context, request: Request, response: Response): Promise<Account | null> {
   const id = readCookie(ctx, SESSION, request);
-  const person = id && (await findSession(ctx, id, { isUse: !isRenewal(request) }));
+  const person = id && (await findSession(ctx, id, !isRenewal(request)));
   if (person) nowAuthenticated(response);
   return person;
 }

@@ -206,15 +206,8 @@ export async function openSession(
   return (await patiently(() => anyRow(needs.db, open, values))) ? session : null;
 }
 
-/**
- * Whose session it is. None whose row, or that of its person, was changed by somebody else than this service. `isUse`: it
- * is used, and lasts an hour from now on.
- */
-export async function findSession(
-  needs: Finding,
-  id: Secret,
-  { isUse }: { isUse: boolean },
-): Promise<Account | null> {
+/** Whose session it is. None whose row, or that of its person, was changed by somebody else. `isUse`: it lasts an hour more. */
+export async function findSession(needs: Finding, id: Secret, isUse: boolean): Promise<Account | null> {
   const { found, now } = await patiently(() => lookUp(needs, id));
   // The person may go between the two statements of the look.
   if (!found?.of) return null;

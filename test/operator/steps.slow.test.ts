@@ -274,7 +274,7 @@ describe("calls that hang or fail are seen at once, as warnings, before an alert
       expect(fix).toContain("kit steps retry --all");
       const [named] = whom!.some!;
       expect(named).toMatchObject({ uuid, plan: what === "changePlan" ? "basic" : plan });
-      expect(whom!.list).toMatchObject({ plan, failing: expect.any(String) });
+      expect(whom!.list).toEqual({ failing: expect.any(String) });
       // The same words, whom and the list of exactly these on the pages.
       const list = new URLSearchParams(whom!.list).toString().replace("&", "&amp;");
       for (const path of ["", "/check-up"])

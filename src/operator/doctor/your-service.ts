@@ -28,8 +28,7 @@ export async function yourService({ db }: OpenContext): Promise<Finding[]> {
     const whom = { count, uuids };
     const since = ago(seconds);
     if (!isFailing) return found("function_hangs", values, { whom, since });
-    const list = { failing: kind, ...(plans.length === 1 && { plan: plans[0]! }) };
-    return found("function_fails", values, { whom: { ...whom, list }, since });
+    return found("function_fails", values, { whom: { ...whom, list: { failing: kind } }, since });
   });
   return orFine(wrong, "Your functions end what they are given.");
 }

@@ -30,7 +30,11 @@ const overview = (...parts: string[]) =>
 
 describe("the overview", () => {
   it("says that nothing needs attention, or which incident is open at the platform", async () => {
-    await overview("Nothing. Tokens are exchanged and refreshed", "all is well 1 customer, 1 new and 0 gone", "active 1");
+    await overview(
+      "Nothing. Tokens are exchanged and refreshed",
+      "all is well 1 customer, 1 new and 0 gone",
+      "active 1",
+    );
     operator.control.openIncident({ title: "Slow dashboards" });
     await operator.world.restart();
     await overview(
