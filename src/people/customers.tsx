@@ -20,7 +20,7 @@ import {
   CUSTOMER_SESSION_SECONDS,
   findCustomerSession,
   openCustomerSession,
-} from "./store.ts";
+} from "./customer-store.ts";
 
 /** `/sso`: the sign-on of customers with a form that the platform's dashboard signed (assumed, section 6). */
 export function signOnRoutes(ctx: Context, salt: Secret): Router {
