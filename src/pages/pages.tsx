@@ -26,7 +26,16 @@ export interface Page {
   refresh?: number | undefined;
 }
 
-type Around = Record<"navigation" | "footer", ComponentChildren>;
+export interface Around extends Record<"navigation" | "footer", ComponentChildren> {
+  /** The class of the root element: whose pages they are. `wide` unless given. */
+  look?: string;
+  /** A stylesheet beside that of all pages. */
+  style?: string;
+  /** In the place of the site's name. */
+  brand?: ComponentChildren;
+  /** Between the header and the page. */
+  above?: ComponentChildren;
+}
 /** A part that puts something around its pages sets it as `response.locals.frame`, so that error pages have it too. */
 export type Frame = (request: Request, page: Page) => Around;
 
@@ -51,20 +60,22 @@ export function show(needs: Pick<Needs, "config">, request: Request, response: R
 function Layout(props: { siteName: string; style: string; page: Page; around: Around | undefined }) {
   const { siteName, style, page, around } = props;
   return (
-    <html lang="en" class={around && "wide"}>
+    <html lang="en" class={around && (around.look ?? "wide")}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>{`${page.title} · ${siteName}`}</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href={style} />
+        {around?.style && <link rel="stylesheet" href={around.style} />}
       </head>
       <body>
         <header>
-          <strong>{siteName}</strong>
+          {around?.brand ?? <strong>{siteName}</strong>}
           {around?.navigation}
         </header>
-        <main>
+        {around?.above}
+        <main id="content">
           <h1>{page.title}</h1>
           {page.content}
         </main>
@@ -74,17 +85,18 @@ function Layout(props: { siteName: string; style: string; page: Page; around: Ar
   );
 }
 
-type Fact = readonly [name: ComponentChildren, value: ComponentChildren];
+export type Fact = readonly [name: ComponentChildren, value: ComponentChildren];
 
+/** Names and their values; what is null, empty or false is left out. */
 export function Facts({ of }: { of: readonly (Fact | null | "" | false)[] }) {
   const facts = of.filter((fact) => fact !== null && fact !== "" && fact !== false);
   return (
     <dl>
       {facts.map(([name, value]) => (
-        <>
+        <div>
           <dt>{name}</dt>
           <dd>{value}</dd>
-        </>
+        </div>
       ))}
     </dl>
   );
@@ -208,9 +220,13 @@ const noStore: RequestHandler = (_request, response, next) => {
 };
 
 /** The handlers of each path, in order, with the headers that pages need, and a page for each error they throw. */
-export function site(ctx: Needs, routers: Readonly<Record<string, readonly RequestHandler[]>>): Router {
+export function site(
+  ctx: Needs,
+  routers: Readonly<Record<string, readonly RequestHandler[]>>,
+  sheets = [stylesheet],
+): Router {
   const router = Router({ caseSensitive: true });
-  router.route(stylesheet.path).get(stylesheet.send).all(methodNotAllowed("GET, HEAD"));
+  for (const { path, send } of sheets) router.route(path).get(send).all(methodNotAllowed("GET, HEAD"));
   for (const [path, handlers] of Object.entries(routers))
     router.use(path, noStore, headers, ...handlers, showProblem(ctx));
   return router;

@@ -6,7 +6,17 @@ import type { Secret } from "../secret.ts";
 import type { CustomerResource } from "./contract.ts";
 import { randomId } from "./cookies.ts";
 import { isProven, proofOf } from "./proof.ts";
-import { type Finding, type Hashes, hashesOf, hashOf, IS_IN_USE, type Needs, patiently, refused, used } from "./sessions.ts";
+import {
+  type Finding,
+  type Hashes,
+  hashesOf,
+  hashOf,
+  IS_IN_USE,
+  type Needs,
+  patiently,
+  refused,
+  used,
+} from "./sessions.ts";
 import type { SignedForm } from "./sign-on.ts";
 
 // Sessions of customers, and what their pages show of a resource.
@@ -45,7 +55,8 @@ type FoundResource = RowOf<typeof RESOURCE> &
   Pick<CustomerResource, "plan" | "isChangingPlan" | "state" | "progress">;
 type FoundCustomer = RowOf<typeof CUSTOMER> & FoundResource;
 
-const WHAT_IS_SHOWN = `${RESOURCE}, r.state, coalesce(change.plan, r.plan) AS plan, change.plan IS NOT NULL AS "isChangingPlan",
+const WHAT_IS_SHOWN =
+  `${RESOURCE}, r.state, coalesce(change.plan, r.plan) AS plan, change.plan IS NOT NULL AS "isChangingPlan",
      (SELECT detail->>'said' FROM steps WHERE uuid = r.uuid AND kind = 'finish' ORDER BY id LIMIT 1) AS progress` as const;
 const WITH_ITS_CHANGE = `resources r LEFT JOIN LATERAL (
      SELECT detail->>'plan' AS plan FROM steps WHERE uuid = r.uuid AND kind IN ('change_plan', 'finish') AND detail ? 'plan'
@@ -114,7 +125,10 @@ export async function findCustomerSession(needs: Finding, session: Secret, uuid:
 }
 
 /** The resource as its customers see it; null if it has ended, or never was. */
-export async function findCustomerResource({ db }: Pick<Needs, "db">, uuid: string): Promise<CustomerResource | null> {
+export async function findCustomerResource(
+  { db }: Pick<Needs, "db">,
+  uuid: string,
+): Promise<CustomerResource | null> {
   const found = await patiently(() => oneRow(db, findShown, { uuid }));
   if (!found) return null;
   const { appId: _, ...resource } = found;

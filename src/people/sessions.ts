@@ -49,4 +49,3 @@ export function refused({ log }: Finding, about: { table: Table; person?: string
 export async function used({ db }: Needs, table: Table, hashes: readonly Uint8Array[]): Promise<void> {
   await db.query(NOTE_USE[table], { hashes }).catch(() => undefined);
 }
-

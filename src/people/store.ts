@@ -5,7 +5,17 @@ import type { Account } from "../platform/authorizations.ts";
 import type { Secret } from "../secret.ts";
 import { randomId } from "./cookies.ts";
 import { isProven, proofOf } from "./proof.ts";
-import { type Finding, type Hashes, hashesOf, hashOf, IS_IN_USE, type Needs, patiently, refused, used } from "./sessions.ts";
+import {
+  type Finding,
+  type Hashes,
+  hashesOf,
+  hashOf,
+  IS_IN_USE,
+  type Needs,
+  patiently,
+  refused,
+  used,
+} from "./sessions.ts";
 
 // People who sign in, their token pairs and their sessions.
 

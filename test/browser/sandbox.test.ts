@@ -1,14 +1,7 @@
 import { mkdirSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
-import {
-  aVisitor,
-  chromiumPath,
-  LOOKS,
-  overflow,
-  seriousFindings,
-  startChromium,
-} from "../support/chromium.ts";
+import { aVisitor, chromiumPath, LOOKS, overflow, findings, startChromium } from "../support/chromium.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
 
 /** With SCREENSHOTS set, the pictures of docs/images are taken again. */
@@ -128,7 +121,7 @@ inChromium("the sandbox's pages in a browser", () => {
   }, 240_000);
 
   it.each(LOOKS)(
-    "have no serious accessibility fault and no clipped content: %s",
+    "have no accessibility fault and no clipped content: %s",
     async (_where, look) => {
       const { context, page } = await aVisitor({ browser, bypassCSP: true, ...look });
       const { name, app } = (await control().install({ plan: "premium" })).addon;
@@ -139,7 +132,7 @@ inChromium("the sandbox's pages in a browser", () => {
       ]) {
         await page.goto(base() + path);
         await page.evaluate(openAll);
-        expect([path, await seriousFindings(page), await overflow(page)]).toEqual([path, [], 0]);
+        expect([path, await findings(page), await overflow(page)]).toEqual([path, [], 0]);
       }
       await context.close();
     },

@@ -39,19 +39,16 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 interface Finding {
   id: string;
-  impact?: string | null;
   nodes: { html: string; failureSummary?: string }[];
 }
 
-/**
- * The serious and critical findings of an accessibility check. The page's context must allow its script (`bypassCSP`).
- */
-export async function seriousFindings(page: Page): Promise<string[]> {
+/** What an accessibility check finds on a page. The page's context must allow its script (`bypassCSP`). */
+export async function findings(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   const { violations } = (await page.evaluate("axe.run(document)")) as { violations: Finding[] };
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+  return violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`,
+  );
 }
 
 /** The two looks in which pages are tried. */
@@ -69,7 +66,7 @@ export function overflow(page: Page): Promise<number> {
 export async function lookOf(page: Page, name: string, where: string): Promise<object> {
   await page.waitForLoadState("load");
   await picture(page, name, where);
-  return { name, findings: await seriousFindings(page), overflow: await overflow(page) };
+  return { name, findings: await findings(page), overflow: await overflow(page) };
 }
 
 /** With SCREENSHOTS set, what docs/images shows is made anew; with a folder for its value, every page is kept there. */

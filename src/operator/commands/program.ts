@@ -8,6 +8,7 @@ import { addDoctor, addMigrate } from "./doctor.ts";
 import { type Host, paintOf } from "./host.ts";
 import { addLost } from "./lost.ts";
 import { addManifest } from "./manifest.ts";
+import { addNotice } from "./notice.ts";
 import { DONE, failureOf, jsonText, type Outcome } from "./outcome.ts";
 import { addApi, addApps, addAuthorizations, addStatus } from "./platform.ts";
 import { addProcesses } from "./processes.ts";
@@ -23,6 +24,7 @@ const COMMANDS = [
   addReconcile,
   addAfterRestore,
   addLost,
+  addNotice,
   addBulk,
   addSecret,
   addKeys,

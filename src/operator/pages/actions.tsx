@@ -22,6 +22,7 @@ import type { Action, ActionWork, WorkEnd } from "./action.ts";
 import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";
 import { FIXES } from "./ledgers-page.tsx";
 import { lostSales } from "./lost-page.tsx";
+import { NOTICE } from "./notice-page.tsx";
 import { Table } from "./parts.tsx";
 
 function bulk(action: BulkAction, of: "one" | "all"): Action {
@@ -143,6 +144,7 @@ export const OF_ALL: readonly Action[] = [
   setClientSecret,
   reseal,
   lostSales,
+  ...NOTICE,
 ];
 
 /** For each action, a page that asks for confirmation, and the form that it sends. */
