@@ -113,7 +113,7 @@ export function questionOf(ctx: Context, visit: Visit, here: string, wish: Wish)
   return {
     title: `${button}?`,
     content: (
-      <section class="card">
+      <section class="card question">
         <p>{question}</p>
         <Facts
           of={[

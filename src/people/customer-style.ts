@@ -18,10 +18,11 @@ export const CUSTOMER = `
   body > aside { display: block; margin: 0; padding-block: 0.75rem; border-bottom: 1px solid var(--line); background: var(--gone-soft);
     p { margin: 0; overflow-wrap: anywhere; }
     small { display: block; }
+    .state { margin-right: 0.4rem; padding: 0; background: none; }
     &.warning { background: var(--busy-soft); border-color: var(--busy); strong { color: var(--busy); } }
     &.outage { background: var(--bad-soft); border-color: var(--bad); strong { color: var(--bad); } }
-    &.view { background: var(--pico-color); color: var(--pico-background-color); border: 0;
-      a { color: inherit; } .state { background: none; border: 1px solid currentColor; color: inherit; } } }
+    &.view { --pico-color: #fff; background: #4b3b8f; border: 0; a { color: #fff; }
+      .state { padding: 0.1rem 0.6rem; border: 1px solid; color: #fff; } } }
   body > main { flex: 1; padding-block: 2rem 1rem; overflow-wrap: anywhere; }
   main:focus { outline: none; }
   main h1 { margin-bottom: 1.25rem; font-size: 1.75rem; line-height: 1.2; }
@@ -30,14 +31,14 @@ export const CUSTOMER = `
   :is(a, summary, pre, .scroll):focus-visible { outline: 3px solid var(--pico-primary-focus); outline-offset: 2px; border-radius: 0.25rem; box-shadow: none; }
   :is(.card, .content:not(:has(.card))) { min-width: 0; margin-bottom: 1.25rem; padding: 1.25rem 1.4rem; border: 1px solid var(--line); border-radius: 0.75rem;
     background: var(--pico-card-background-color); > :last-child { margin-bottom: 0; } }
-  .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(21rem, 100%), 1fr)); gap: 1.25rem; margin-bottom: 1.25rem; align-items: start;
+  .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(21rem, 100%), 1fr)); gap: 1.25rem; margin-bottom: 1.25rem;
     .card { margin: 0; } .card.whole { grid-column: 1 / -1; } }
   .plan .chosen { margin-bottom: 0.25rem; font-size: 1.35rem; font-weight: 650; color: var(--pico-h1-color); .state { margin-left: 0.5rem; vertical-align: 0.25em; } }
   .card .foot { margin: 1rem 0 0; padding-top: 0.9rem; border-top: 1px solid var(--line); font-size: 0.925rem; }
   main dl:has(> div) { display: block; margin: 0; > div { display: flex; flex-wrap: wrap; gap: 0.1rem 1rem; justify-content: space-between; align-items: baseline;
     padding-block: 0.45rem; border-bottom: 1px solid var(--line); &:last-child { border-bottom: 0; padding-bottom: 0; } } }
   main dt { flex: 0 1 auto; max-width: 100%; font-weight: 400; }
-  main dd { flex: 0 1 auto; max-width: 100%; text-align: right; font-variant-numeric: tabular-nums; }
+  main dd { flex: 0 1 auto; max-width: 100%; margin: 0; text-align: right; font-variant-numeric: tabular-nums; &:has(code) { text-align: left; } }
   .plan dd { font-weight: 600; }
   main small { color: var(--pico-muted-color); }
   main form { display: block; margin: 0; }
@@ -46,6 +47,7 @@ export const CUSTOMER = `
   main label { font-size: 0.925rem; font-weight: 600; }
   main :is(button, [role="button"]) { width: auto; margin: 0; padding: 0.5rem 1.1rem; font-size: 0.95rem; }
   fieldset { margin: 0; }
+  .question { max-width: 40rem; }
   .row { display: flex; flex-wrap: wrap; gap: 0.75rem 1.25rem; align-items: center; margin-top: 1.25rem; }
   button.secondary, .signed-on button { --pico-background-color: transparent; --pico-border-color: currentColor; --pico-color: var(--pico-primary); }
   button.secondary:hover, .signed-on button:hover { --pico-color: var(--pico-primary-hover); text-decoration: underline; }
@@ -62,7 +64,7 @@ export const CUSTOMER = `
     > :last-child { margin-bottom: 0; } }
   .usage { margin-bottom: 1rem; p { display: flex; flex-wrap: wrap; gap: 0 1rem; justify-content: space-between; margin-bottom: 0.3rem; } span { color: var(--pico-muted-color); }
     progress { height: 0.6rem; margin: 0; } &.busy progress { --pico-progress-color: var(--busy); } &.bad progress { --pico-progress-color: var(--bad); } }
-  .scroll { overflow-x: auto; margin-bottom: 1rem; overflow-wrap: normal; table { display: table; } td { overflow-wrap: normal; } }
+  .scroll { overflow-x: auto; overflow-wrap: normal; table { display: table; margin: 0; } td { overflow-wrap: normal; } }
   main table { margin-bottom: 1rem; font-size: 0.925rem; }
   th, td { padding: 0.45rem 0.9rem 0.45rem 0; background: none; vertical-align: top; }
   td, th { min-width: 4.5rem; }
@@ -73,9 +75,9 @@ export const CUSTOMER = `
     nav { display: block; } nav a { display: inline-block; margin: 0 1.25rem 0 0; padding: 0.25rem 0; } p { margin: 0; } }
 }
 @media (max-width: 30rem) { .customer {
-  main dd { text-align: left; }
+  main dd { text-align: left; margin: 0; }
   body > main { padding-top: 1.25rem; }
-  .signed-on { margin: 0; }
+  .signed-on { flex-wrap: nowrap; width: 100%; margin: 0; span { flex: 1; } }
   main form > button { width: 100%; }
 } }
 @media (forced-colors: active) { .customer :is(.card, .told, .state) { border: 1px solid; } }

@@ -61,7 +61,7 @@ export function PlanCard({ offer, resource: { plan, isChangingPlan }, dashboard 
       )}
       {dashboard !== null && (
         <p class="foot">
-          Plans are changed, and paid for, on <a href={dashboard}>the platform's dashboard</a>.
+          <a href={dashboard}>Change the plan on the platform's dashboard</a>
         </p>
       )}
     </section>
@@ -73,12 +73,13 @@ export function Usage({ name, used, of }: { name: string; used: Amount; of: Amou
   const [some, all] = [numberIn(used), numberIn(of)];
   const share = some === null || all === null || all === 0 || all === Infinity ? null : some / all;
   const tone = share === null || share < 0.8 ? "good" : share < 1 ? "busy" : "bad";
-  const words = `${amountInWords(used)} of ${amountInWords(of)}`;
+  const words = all === Infinity ? `${amountInWords(used)}, no limit` : `${amountInWords(used)} of ${amountInWords(of)}`;
+  const percent =
+    share === null ? "" : 0 < share && share < 0.01 ? ", under 1 %" : `, ${Math.floor(share * 100)} %`;
   return (
     <div class={`usage ${tone}`}>
       <p>
-        <strong>{name}</strong>{" "}
-        <span>{share === null ? words : `${words}, ${Math.floor(share * 100)} %`}</span>
+        <strong>{name}</strong> <span>{words + percent}</span>
       </p>
       {share !== null && <progress value={Math.min(share, 1)} max={1} aria-label={`${name}: ${words}`} />}
     </div>

@@ -2,7 +2,7 @@ import type { Brand } from "../people/brand.ts";
 
 /** How your customers' pages look. All of it is optional; where text would be hard to read, the kit takes a shade that is not. */
 export const brand: Brand = {
-  colour: "#0b6b62",
+  colour: { light: "#0b6b62", dark: "#5fd0c3" },
   logo: {
     light: teapot("#0b6b62"),
     dark: teapot("#5fd0c3"),

@@ -93,6 +93,48 @@ inChromium("with a hundred customers", () => {
       expect(problems).toEqual([]);
       await context.close();
     });
+
+    it("the operator's pages look well", async () => {
+      const { context, page, problems } = await visit();
+      const operator = `${customers.url()}/operator`;
+      await page.goto(operator);
+      const places: string[] = await page.evaluate(
+        "[...document.querySelectorAll('nav a')].map((each) => each.pathname)",
+      );
+      expect(places.length).toBeGreaterThan(3);
+      const named = places.map((path) => [path.split("/")[2] ?? "overview", path.replace("/operator", "")]);
+      for (const [name, path] of [
+        ...named,
+        ["resource", `/resources/${some.premium}`],
+        ["resource-failing", `/resources/${some.failing}`],
+        ["question", `/resources/${some.premium}/push`],
+        ["notice", "/notice"],
+        ["customer", `/resources/${some.premium}/customer`],
+      ]) {
+        expect((await page.goto(operator + path))!.status()).toBe(200);
+        await looksWell(page, `operator-${name}`);
+      }
+      expect(problems).toEqual([]);
+      await context.close();
+    });
+
+    it("the sandbox's pages look well", async () => {
+      const { context, page, problems } = await visit();
+      const { name, app } = customers.control.addon(some.premium);
+      for (const [picture, path] of [
+        ["sandbox", "/"],
+        ["sandbox-app", `/marketplace/apps/${app.name}`],
+        ["sandbox-addon", `/marketplace/addons/${name}`],
+        ["sandbox-sign-on", `/marketplace/addons/${name}/sign-on`],
+        ["sandbox-ledger", "/marketplace/ledger"],
+        ["sandbox-platform", "/marketplace/platform"],
+      ] as const) {
+        await page.goto(customers.world.sandbox.url + path);
+        await looksWell(page, picture);
+      }
+      expect(problems).toEqual([]);
+      await context.close();
+    });
   });
 });
 

@@ -48,7 +48,7 @@ const teapot = (colour: string) =>
 
 const brand: Brand = {
   name: "Teapots",
-  colour: "#0b6b62",
+  colour: { light: "#0b6b62", dark: "#5fd0c3" },
   logo: { light: teapot("#0b6b62"), dark: teapot("#5fd0c3") },
   links: [
     { label: "Documentation", href: "https://teapots.example/docs" },
@@ -78,6 +78,17 @@ const POURS = [
 const customerPage: CustomerPage<"move" | "empty"> = (resource, { form, dashboard }) => {
   const { uuid, name, plan, region, appName, progress } = resource;
   const limits = offer.plans[plan]?.includes ?? {};
+  const forms = [
+    form("move", [
+      <label>
+        Shelf
+        <input name="shelf" value="north" required />
+      </label>,
+      <button class="secondary">Move it to another shelf</button>,
+    ]),
+    form("empty", <button>Empty the teapot…</button>),
+  ];
+  const mayDo = forms.some((each) => each !== null);
   return {
     title: name ?? "Your teapot",
     content: (
@@ -104,16 +115,7 @@ const customerPage: CustomerPage<"move" | "empty"> = (resource, { form, dashboar
             <small>Measured every ten minutes.</small>
           </p>
         </Card>
-        <Card title="What you can do">
-          {form("move", [
-            <label>
-              Shelf
-              <input name="shelf" value="north" required />
-            </label>,
-            <button class="secondary">Move it to another shelf</button>,
-          ])}
-          {form("empty", <button>Empty the teapot…</button>)}
-        </Card>
+        <Card title="What you can do">{mayDo ? forms : <p>Your role at the app lets you look.</p>}</Card>
         <Card title="Last pours" isWhole>
           <Wide label="Last pours">
             <table>
