@@ -10,6 +10,8 @@ import { visibleInHtml } from "../marks.ts";
 import { addressOf } from "./address.ts";
 import { stylesheet } from "./style.ts";
 
+export { Facts } from "../parts/facts.tsx";
+
 interface Needs {
   config: { addonId: string; publicUrl: string | undefined };
   log: Log;
@@ -82,23 +84,6 @@ function Layout(props: { siteName: string; style: string; page: Page; around: Ar
         {around && <footer>{around.footer}</footer>}
       </body>
     </html>
-  );
-}
-
-export type Fact = readonly [name: ComponentChildren, value: ComponentChildren];
-
-/** Names and their values; what is null, empty or false is left out. */
-export function Facts({ of }: { of: readonly (Fact | null | "" | false)[] }) {
-  const facts = of.filter((fact) => fact !== null && fact !== "" && fact !== false);
-  return (
-    <dl>
-      {facts.map(([name, value]) => (
-        <div>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
   );
 }
 

@@ -4,11 +4,11 @@ import type { Context } from "../context.ts";
 import { visible } from "../marks.ts";
 import { addressOf } from "../pages/address.ts";
 import type { Around } from "../pages/pages.tsx";
+import { State, type Tone } from "../parts/cards.tsx";
 import { orNullAfter, sharedFor } from "../within.ts";
 import type { Visit } from "./actions.tsx";
 import type { BrandOfPages } from "./brand.ts";
 import { type CurrentNotice, currentNotice, type Severity } from "./notice.ts";
-import { State, type Tone } from "./parts.tsx";
 
 /** A notice, and its end, are seen this much later; strangers' requests make no more queries. */
 const NOTICE_MS = 1_000;

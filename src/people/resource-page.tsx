@@ -5,11 +5,11 @@ import { KitError, Refusal } from "../errors.ts";
 import { visible } from "../marks.ts";
 import { addressOf } from "../pages/address.ts";
 import { Facts, isPassing, type Page, Problem, show } from "../pages/pages.tsx";
+import { Card } from "../parts/cards.tsx";
 import { within } from "../within.ts";
 import { formsOf, type Visit } from "./actions.tsx";
 import type { CustomerResource } from "./contract.ts";
 import { wayBack } from "./frame.tsx";
-import { Card } from "./parts.tsx";
 
 /** A customer waits in front of a browser; a page that takes longer than this is a fault of the vendor's service. */
 const PAGE_TIME_MS = 5_000;

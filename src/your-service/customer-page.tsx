@@ -1,9 +1,9 @@
+import { Card, Cards, Facts, PlanCard, StateOf } from "../parts/cards.tsx";
 import type { CustomerPage } from "../people/contract.ts";
-import { Card, Cards, Facts, PlanCard, StateOf } from "../people/parts.tsx";
 import { offer } from "./plans.ts";
 
 /**
- * The sample's page for customers who come from the platform's dashboard. Replace it with yours: `people/parts.tsx` has cards
+ * The sample's page for customers who come from the platform's dashboard. Replace it with yours: `parts/cards.tsx` has cards
  * and bars, plain HTML looks good without classes, and every value is escaped. The page's policy blocks scripts, styles and
  * all images except `data:` ones. Around the page the kit puts your brand (`brand.ts`), the way back to the dashboard, the
  * operator's notice, who is signed on, and the button for signing out.

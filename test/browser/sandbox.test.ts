@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
-import { aVisitor, chromiumPath, LOOKS, overflow, findings, startChromium } from "../support/chromium.ts";
+import { aVisitor, chromiumPath, findings, LOOKS, overflow, startChromium } from "../support/chromium.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
 
 /** With SCREENSHOTS set, the pictures of docs/images are taken again. */

@@ -1,5 +1,5 @@
 import { aBrowser } from "../people/browser.ts";
-import { signed, SALT } from "../people/customers.ts";
+import { SALT, signed } from "../people/customers.ts";
 import { kitJson } from "../support/kit.ts";
 import { eventually, opened } from "../support/world.ts";
 import { aWorldOfAnOperator } from "./pages/operator.ts";

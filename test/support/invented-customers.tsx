@@ -1,8 +1,7 @@
 import { Refusal } from "../../src/errors.ts";
-
+import { Card, Cards, Facts, PlanCard, StateOf, Usage, Wide } from "../../src/parts/cards.tsx";
 import type { Brand } from "../../src/people/brand.ts";
 import type { CustomerAction, CustomerPage } from "../../src/people/contract.ts";
-import { Card, Cards, Facts, PlanCard, StateOf, Usage, Wide } from "../../src/people/parts.tsx";
 import type { Offer, VendorResource } from "../../src/resources/contract.ts";
 import { aVendor } from "./a-vendor.ts";
 import type { LifecycleWorld } from "./lifecycle.ts";

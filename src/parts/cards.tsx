@@ -1,13 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { type Amount, amountInWords, numberIn } from "../amounts.ts";
 import type { Offer } from "../offer.ts";
-import { Facts } from "../pages/pages.tsx";
-import type { CustomerResource } from "./contract.ts";
+import type { CustomerResource } from "../people/contract.ts";
+import { Facts } from "./facts.tsx";
 
 // What a vendor can make a customer's page of. Plain HTML beside it, or in its place, looks well, too.
 
 export { amountInWords } from "../amounts.ts";
-export { Facts } from "../pages/pages.tsx";
+export { Facts } from "./facts.tsx";
 
 export type Tone = "good" | "busy" | "bad" | "gone";
 
@@ -73,7 +73,8 @@ export function Usage({ name, used, of }: { name: string; used: Amount; of: Amou
   const [some, all] = [numberIn(used), numberIn(of)];
   const share = some === null || all === null || all === 0 || all === Infinity ? null : some / all;
   const tone = share === null || share < 0.8 ? "good" : share < 1 ? "busy" : "bad";
-  const words = all === Infinity ? `${amountInWords(used)}, no limit` : `${amountInWords(used)} of ${amountInWords(of)}`;
+  const words =
+    all === Infinity ? `${amountInWords(used)}, no limit` : `${amountInWords(used)} of ${amountInWords(of)}`;
   const percent =
     share === null ? "" : 0 < share && share < 0.01 ? ", under 1 %" : `, ${Math.floor(share * 100)} %`;
   return (
