@@ -21,7 +21,7 @@ export const CUSTOMER = `
     .state { margin-right: 0.4rem; padding: 0; background: none; }
     &.warning { background: var(--busy-soft); border-color: var(--busy); strong { color: var(--busy); } }
     &.outage { background: var(--bad-soft); border-color: var(--bad); strong { color: var(--bad); } }
-    &.view { --pico-color: #fff; background: #4b3b8f; border: 0; a { color: #fff; }
+    &.view { --pico-color: #fff; background: #4b3b8f; border: 0; a { color: #fff; text-decoration-color: currentcolor; }
       .state { padding: 0.1rem 0.6rem; border: 1px solid; color: #fff; } } }
   body > main { flex: 1; padding-block: 2rem 1rem; overflow-wrap: anywhere; }
   main:focus { outline: none; }
