@@ -95,7 +95,11 @@ function platformAddresses(chosen: Environment, kept: Environment, port: number)
         `${others.join(", ")}. Unset ${others.length > 1 ? "them" : "it"} for this command.`,
     );
   }
-  return Object.fromEntries([...names.map((name) => [name, address]), ["ALLOW_INSECURE_PLATFORM", "on"]]);
+  return {
+    ...Object.fromEntries(names.map((name) => [name, address])),
+    ALLOW_INSECURE_PLATFORM: "on",
+    DASHBOARD_URL: `${address}/marketplace/apps/{app}`,
+  };
 }
 
 function isSandbox(address: string, port: number): boolean {

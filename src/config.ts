@@ -58,6 +58,7 @@ export const settings = {
   oauthClientSecret: setting("OAUTH_CLIENT_SECRET", "the secret of OAUTH_CLIENT_ID", optional(secret), ""),
   ssoSalt: setting("SSO_SALT", "the salt of sign-on from the platform's dashboard; unset: not served", optional(password), ""),
   ssoRequireUser: setting("SSO_REQUIRE_USER", "off: also sign-ons whose token does not say who the customer is", onOrOff, "on"),
+  dashboardUrl: setting("DASHBOARD_URL", "the platform's dashboard, to which customers go back; {app} in it is the app's name", optional(ownUrl), ""),
   encryptionKey: setting("ENCRYPTION_KEY", "the key that seals: at least 32 characters", encryptionKey),
   decryptionKeys: setting("DECRYPTION_KEYS", "more decryption keys, comma separated", keyList, ""),
   sweepCron: setting("SWEEP_CRON", "when the jobs look for due work", cron, "*/15 * * * * *"),

@@ -6,6 +6,7 @@ import type { Jobs, Wake } from "./jobs/run.ts";
 import type { Log } from "./logging/log.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Pace } from "./pace.ts";
+import type { BrandOfPages } from "./people/brand.ts";
 import type { CustomerPage } from "./people/contract.ts";
 import type { Entries } from "./people/entries.ts";
 import type { PlatformFor } from "./platform/api.ts";
@@ -30,6 +31,7 @@ export interface Context {
   readonly offer: Offer;
   readonly vendor: VendorService;
   readonly customerPage: CustomerPage;
+  readonly brand: BrandOfPages;
 
   readonly log: Log;
   readonly trace: Trace;

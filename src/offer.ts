@@ -1,3 +1,4 @@
+import { type Amount, numberIn } from "./amounts.ts";
 import { Misconfigured } from "./errors.ts";
 
 /** What is on offer. The kit checks requests against it and writes the add-on manifest from it. */
@@ -30,6 +31,11 @@ export type LimitedFunction = "provision" | "changePlan" | "finish" | "deprovisi
 
 export interface Plan {
   description: string;
+  /**
+   * What the plan has, as its customers read it on their page, in this order: `{ storage: { bytes: 10e9 }, connections:
+   * 1_000, support: "by e-mail" }` is "storage 10 GB, connections 1,000, support by e-mail".
+   */
+  includes?: Readonly<Record<string, Amount>>;
   /**
    * Set: provisioning this plan always takes longer. The kit answers 202 with this sentence at once and calls
    * `finish`; `provision` is not called.
@@ -70,6 +76,11 @@ export function checkOffer(offer: Offer): void {
     ...configVars
       .filter((name) => !CONFIG_VAR.test(name))
       .map((name) => `configVars holds "${name}": ${OF_A_VAR}.`),
+    ...Object.entries(plans).flatMap(([name, plan]) =>
+      Object.entries((plan as Plan).includes ?? {})
+        .filter(([, amount]) => !(typeof amount === "string" || numberIn(amount)! >= 0))
+        .map(([what]) => `plans.${name}.includes.${what} must be a number that is not negative, or words.`),
+    ),
     ...Object.entries(limits)
       .filter(([, seconds]) => !(seconds >= 1 && seconds <= LONGEST_CALL_SECONDS))
       .map(([name, seconds]) => `limits.${name} is ${seconds}: give seconds, 1 to ${LONGEST_CALL_SECONDS}.`),

@@ -19,6 +19,7 @@ import { noteBeat } from "./metrics/store.ts";
 import { createTotals } from "./metrics/totals.ts";
 import { checkOffer } from "./offer.ts";
 import { PACE } from "./pace.ts";
+import { createBrand } from "./people/brand.ts";
 import { createEntries } from "./people/entries.ts";
 import { createPlatformFor, systemClock } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
@@ -99,6 +100,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   ctx.customerPage = parts.customerPage ?? own!.customerPage;
   closers.push(() => ctx.vendor.close?.());
   checkExtensions(ctx.vendor);
+  ctx.brand = createBrand(config.addonId, ctx.vendor.brand);
   ctx.yourJobs = (ctx.vendor.jobs ?? []).map(({ name }) => name);
   for (const [name, metric] of Object.entries(ctx.vendor.metrics ?? {})) ctx.metrics.declare(name, metric);
 

@@ -2,6 +2,7 @@ import type { RequestHandler, Router } from "express";
 import { hasOperator } from "./config.ts";
 import type { OpenContext } from "./context.ts";
 import { site } from "./pages/pages.tsx";
+import { stylesheet } from "./pages/style.ts";
 
 /**
  * The pages for people that the settings enable. The code of the others is not loaded: that of the operator's and the
@@ -20,8 +21,10 @@ export async function createWebsite(
   }
   if (config.ssoSalt) {
     const { customerRoutes, signOnRoutes } = await import("./people/customers.tsx");
-    routers["/sso"] = [whenReady, signOnRoutes(ctx, config.ssoSalt)];
-    routers["/customer"] = [whenReady, customerRoutes(ctx)];
+    const { customerFrame } = await import("./people/frame.tsx");
+    const frame = customerFrame(ctx);
+    routers["/sso"] = [frame, whenReady, signOnRoutes(ctx, config.ssoSalt)];
+    routers["/customer"] = [frame, whenReady, customerRoutes(ctx)];
   }
   let stop = () => Promise.resolve();
   if (hasOperator(config)) {
@@ -30,5 +33,6 @@ export async function createWebsite(
     routers["/operator"] = [operator.router];
     stop = operator.stop;
   }
-  return { router: Object.keys(routers).length > 0 ? site(ctx, routers) : null, stop };
+  const sheets = [stylesheet, ctx.brand.stylesheet];
+  return { router: Object.keys(routers).length > 0 ? site(ctx, routers, sheets) : null, stop };
 }

@@ -23,7 +23,8 @@ export function checkExtensions(yours: Extensions): void {
       .filter((name, index) => names.indexOf(name) < index)
       .map((name) => `two jobs have the name "${name}".`),
     ...jobs.flatMap(faultsInJob),
-    ...Object.entries(actions).flatMap(([name, { run, may, mostSeconds = 1 }]) => [
+    ...Object.entries(actions).flatMap(([name, { run, may, confirm, mostSeconds = 1 }]) => [
+      ...(confirm ? faultsInTexts(`confirm of the action ${name}`, confirm, ["question", "button"]) : []),
       ...faultsInCode(`the action ${name}`, { run, ...(may && { may }) }),
       ...(mostSeconds > 0 ? [] : [`mostSeconds of the action ${name} must be above 0.`]),
     ]),
@@ -52,11 +53,8 @@ function faultsInJob({ name, at, run, mostMinutes = 1 }: YourJob): string[] {
 }
 
 function faultsInOperatorAction([name, action]: [string, OperatorAction]): string[] {
-  const texts = ["label", "effect"] as const;
   return [
-    ...texts
-      .filter((member) => typeof action[member] !== "string" || !action[member].trim())
-      .map((member) => `${member} of the operator action ${name} must be a text that is not empty.`),
+    ...faultsInTexts(`the operator action ${name}`, action, ["label", "effect"]),
     ...faultsInCode(`the operator action ${name}`, { run: action.run }),
   ];
 }
@@ -70,6 +68,15 @@ function faultsInRotation({ rotate, retire, overlapMinutes = 0, everyDays = 1 }:
     ...faultsInCode("rotation", { rotate, retire }),
   ];
 }
+
+const faultsInTexts = <Member extends string>(
+  of: string,
+  texts: Readonly<Record<Member, string>>,
+  members: readonly Member[],
+) =>
+  members
+    .filter((member) => typeof texts[member] !== "string" || !texts[member].trim())
+    .map((member) => `${member} of ${of} must be a text that is not empty.`);
 
 const faultsInCode = (of: string, members: Readonly<Record<string, unknown>>) =>
   Object.entries(members)

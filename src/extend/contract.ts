@@ -2,6 +2,7 @@ import type { Router } from "express";
 import type { Logger } from "pino";
 import type { Closable, Generated } from "../database/prisma.ts";
 import type { YourMetric } from "../metrics/metrics.ts";
+import type { Brand } from "../people/brand.ts";
 import type { CustomerAction } from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
 import type { NotYet, Offer, Rotated, VendorResource } from "../resources/contract.ts";
@@ -24,6 +25,8 @@ export interface Extensions<Sold extends Offer = Offer> {
   metrics?: YourMetrics;
   /** Checks of `kit doctor`, shown as `your-NAME`. Return `null` if all is well, else what is wrong and what to do. */
   checks?: Readonly<Record<string, () => Promise<string | null>>>;
+  /** Name, logo, colour and links of your customers' pages. */
+  brand?: Brand;
   /** The actions of your customers on their page, by name. `page.form(name, …)` of the page shows the form of one. */
   actions?: Readonly<Record<string, CustomerAction>>;
   /** The actions of an operator on one resource, by name: a button on its page, and `kit action NAME UUID`. */

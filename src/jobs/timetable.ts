@@ -5,7 +5,8 @@ import { nextDueInSeconds } from "../credentials/queue.ts";
 import { reopenQuarantined } from "../credentials/sealed.ts";
 import { createYourJobs } from "../extend/jobs.ts";
 import { planRotations } from "../extend/rotation.ts";
-import { prunePeopleAndCustomers } from "../people/store.ts";
+import { pruneCustomers } from "../people/customer-store.ts";
+import { prunePeople } from "../people/store.ts";
 import { failStranded } from "../resources/end-store.ts";
 import { findLateSteps } from "../resources/late-steps.ts";
 import { lookAgain } from "../resources/looks.ts";
@@ -51,7 +52,7 @@ export function timetable(ctx: Context): Job[] {
     "fail-stranded": { run: () => failStranded(ctx) },
     "spread-secret": { run: credentials.secrets.spread },
     "reopen-quarantined": { run: () => reopenQuarantined(ctx) },
-    "prune-sessions": { run: () => prunePeopleAndCustomers(ctx) },
+    "prune-sessions": { run: () => prunePeople(ctx).then(() => pruneCustomers(ctx)) },
   };
   return Object.entries(jobs).map(([name, job]) => ({ ...job, name }));
 }

@@ -11,6 +11,8 @@ import { addressOf } from "./address.ts";
 import { POLICY, RELOAD_SECONDS, script } from "./renewal.ts";
 import { stylesheet } from "./style.ts";
 
+export { Facts } from "../parts/facts.tsx";
+
 interface Needs {
   config: { addonId: string; publicUrl: string | undefined };
   log: Log;
@@ -29,7 +31,16 @@ export interface Page {
   renew?: number;
 }
 
-type Around = Record<"navigation" | "footer", ComponentChildren>;
+export interface Around extends Record<"navigation" | "footer", ComponentChildren> {
+  /** The class of the root element: whose pages they are. `wide` unless given. */
+  look?: string;
+  /** A stylesheet beside that of all pages. */
+  style?: string;
+  /** In the place of the site's name. */
+  brand?: ComponentChildren;
+  /** Between the header and the page. */
+  above?: ComponentChildren;
+}
 /** A part that puts something around its pages sets it as `response.locals.frame`, so that error pages have it too. */
 export type Frame = (request: Request, page: Page) => Around;
 
@@ -55,13 +66,14 @@ const CSP = "Content-Security-Policy";
 function Layout(props: { siteName: string; base: string; page: Page; around: Around | undefined }) {
   const { siteName, base, page, around } = props;
   return (
-    <html lang="en" class={around && "wide"}>
+    <html lang="en" class={around && (around.look ?? "wide")}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>{`${page.title} · ${siteName}`}</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href={base + stylesheet.name} />
+        {around?.style && <link rel="stylesheet" href={around.style} />}
         {page.renew && [
           <script defer src={base + script.name} />,
           <noscript>
@@ -71,32 +83,17 @@ function Layout(props: { siteName: string; base: string; page: Page; around: Aro
       </head>
       <body>
         <header>
-          <strong>{siteName}</strong>
+          {around?.brand ?? <strong>{siteName}</strong>}
           {around?.navigation}
         </header>
-        <main data-renew={page.renew}>
+        {around?.above}
+        <main id="content" data-renew={page.renew}>
           <h1>{page.title}</h1>
           {page.content}
         </main>
         {around && <footer>{around.footer}</footer>}
       </body>
     </html>
-  );
-}
-
-type Fact = readonly [name: ComponentChildren, value: ComponentChildren];
-
-export function Facts({ of }: { of: readonly (Fact | null | "" | false)[] }) {
-  const facts = of.filter((fact) => fact !== null && fact !== "" && fact !== false);
-  return (
-    <dl>
-      {facts.map(([name, value]) => (
-        <>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </>
-      ))}
-    </dl>
   );
 }
 
@@ -218,9 +215,13 @@ const noStore: RequestHandler = (_request, response, next) => {
 };
 
 /** The handlers of each path, in order, with the headers that pages need, and a page for each error they throw. */
-export function site(ctx: Needs, routers: Readonly<Record<string, readonly RequestHandler[]>>): Router {
+export function site(
+  ctx: Needs,
+  routers: Readonly<Record<string, readonly RequestHandler[]>>,
+  sheets = [stylesheet],
+): Router {
   const router = Router({ caseSensitive: true });
-  for (const { path, send } of [stylesheet, script])
+  for (const { path, send } of [...sheets, script])
     router.route(path).get(send).all(methodNotAllowed("GET, HEAD"));
   for (const [path, handlers] of Object.entries(routers))
     router.use(path, noStore, headers, ...handlers, showProblem(ctx));

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Request, Response } from "express";
+import { PALETTE } from "./palette.ts";
 
 const pico = readFileSync(new URL(import.meta.resolve("@picocss/pico/css/pico.classless.min.css")), "utf8");
 
@@ -15,6 +16,7 @@ body > main { max-width: 44rem; margin-inline: 0; padding-top: 1rem; }
 main form { display: inline-block; margin-right: 1rem; }
 main form button { width: auto; }
 main dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.5rem 1.5rem; margin-bottom: 2rem; }
+main dl > div { display: contents; }
 main dt { color: var(--pico-muted-color); }
 main dd { margin: 0; overflow-wrap: anywhere; }
 @media (max-width: 44rem) { main table { display: block; overflow-x: auto; } }
@@ -119,18 +121,21 @@ const WIDE = `
 } }
 `;
 
-const text = pico + OURS + WIDE;
-const version = createHash("sha256").update(text).digest("hex").slice(0, 12);
-const bytes = Buffer.from(text);
-const path = "/assets/style.css";
-
 /**
- * Its name contains a hash of its content, so browsers may cache it for ever. A request with the hash of another
- * version, as happens during a rolling deployment, gets an answer that must be revalidated.
+ * A stylesheet at `path`. Its name contains a hash of its content, so browsers may cache it for ever. A request with the
+ * hash of another version, as happens during a rolling deployment, gets an answer that must be revalidated.
  */
-export const stylesheet = { path, name: `${path}?v=${version}`, send };
-
-function send({ query }: Request, response: Response): void {
-  const kept = query["v"] === version ? "max-age=31536000, immutable" : "no-cache";
-  response.set({ "Content-Type": "text/css; charset=utf-8", "Cache-Control": `public, ${kept}` }).send(bytes);
+export function stylesheetOf(path: string, text: string) {
+  const version = createHash("sha256").update(text).digest("hex").slice(0, 12);
+  const bytes = Buffer.from(text);
+  function send({ query }: Request, response: Response): void {
+    const kept = query["v"] === version ? "max-age=31536000, immutable" : "no-cache";
+    response
+      .set({ "Content-Type": "text/css; charset=utf-8", "Cache-Control": `public, ${kept}` })
+      .send(bytes);
+  }
+  return { path, name: `${path}?v=${version}`, send };
 }
+
+/** Of all pages. */
+export const stylesheet = stylesheetOf("/assets/style.css", pico + PALETTE + OURS + WIDE);

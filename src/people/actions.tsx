@@ -8,13 +8,14 @@ import { type ActionEnd, beginCustomerAction, customerAction, endCustomerAction 
 import { visible } from "../marks.ts";
 import { isFromOurPage } from "../pages/address.ts";
 import { formIn, formOf, type Purpose, tokenFor } from "../pages/forms.ts";
-import { notFromOurPage } from "../pages/pages.tsx";
+import { Facts, notFromOurPage, type Page } from "../pages/pages.tsx";
 import type { Secret } from "../secret.ts";
 import type { CustomerAction, CustomerPerson, CustomerResource } from "./contract.ts";
 import { problem } from "./problems.ts";
 
 export interface Visit {
-  session: Secret;
+  /** Null: an operator looks at the page, and its forms do nothing. */
+  session: Secret | null;
   resource: CustomerResource;
   person: CustomerPerson;
   userId: string | null;
@@ -43,10 +44,13 @@ function mayDo({ log }: Context, name: string, action: CustomerAction, person: C
   }
 }
 
-/** Valid for one action of one session, which is of one resource. */
-function purposeOf({ session, resource }: Visit, name: string): Purpose {
-  return { of: "customer", path: `${resource.uuid}/${name}`, holder: session.reveal() };
+/** Valid for one action of one session, which is of one resource; what is to be confirmed has a second form. */
+function purposeOf({ session, resource }: Visit, name: string, step = ""): Purpose {
+  return { of: "customer", path: `${resource.uuid}/${name}${step}`, holder: session!.reveal() };
 }
+const CONFIRMED = "/confirmed";
+
+const Token = ({ value }: { value: string }) => <input type="hidden" name={TOKEN} value={value} />;
 
 /** Makes the forms on the vendor's page, which has the address `here`. One for an action that there is not is left out. */
 export function formsOf(ctx: Context, visit: Visit, here: string) {
@@ -59,12 +63,76 @@ export function formsOf(ctx: Context, visit: Visit, here: string) {
       return null;
     }
     if (!mayDo(ctx, name, action, visit.person)) return null;
+    const look = action.confirm && "destroys";
+    if (visit.session === null) return <form class={look}>{content}</form>;
     return (
-      <form method="post" action={`${here}/actions/${name}`}>
-        <input type="hidden" name={TOKEN} value={tokenFor(ctx, purposeOf(visit, name))} />
+      <form class={look} method="post" action={`${here}/actions/${name}`}>
+        <Token value={tokenFor(ctx, purposeOf(visit, name))} />
         {content}
       </form>
     );
+  };
+}
+
+/** What a form asks for, which this person may ask for. `isConfirmed`: it came from the page with the question. */
+interface Wish {
+  name: string;
+  action: CustomerAction;
+  form: string;
+  fields: URLSearchParams;
+  isConfirmed: boolean;
+}
+
+/** Throws a `Problem` if nothing is to be done: the form is not ours, or the person may only look. */
+export function wishIn(ctx: Context, visit: Visit, request: Request): Wish {
+  const name = String(request.params["name"]);
+  const fields = formIn(request);
+  const { person } = visit;
+  const action = actionNamed(ctx, name);
+  const token = fields.get(TOKEN);
+  const confirmed = formOf(ctx, purposeOf(visit, name, CONFIRMED), token);
+  const form = confirmed ?? formOf(ctx, purposeOf(visit, name), token);
+  if (!action || !form || !isFromOurPage(ctx, request)) throw notFromOurPage(toPageOf(visit));
+  if (!mayDo(ctx, name, action, person))
+    throw problem("may_only_look", `The role is ${person.role ?? "not known"}.`, toPageOf(visit));
+  fields.delete(TOKEN);
+  return { name, action, form, fields, isConfirmed: confirmed !== null };
+}
+
+const toPageOf = ({ resource: { uuid } }: Visit) => ({
+  label: "Load the page again",
+  path: `/customer/${uuid}`,
+});
+
+/** The page that asks before an action destroys; null if this one need not be asked about. It has the fields that were sent. */
+export function questionOf(ctx: Context, visit: Visit, here: string, wish: Wish): Page | null {
+  const { name, action, fields, isConfirmed } = wish;
+  if (!action.confirm || isConfirmed) return null;
+  const { question, button } = action.confirm;
+  const { resource } = visit;
+  return {
+    title: `${button}?`,
+    content: (
+      <section class="card question">
+        <p>{question}</p>
+        <Facts
+          of={[
+            resource.name !== null && ["Add-on", <bdi>{visible(resource.name)}</bdi>],
+            resource.appName !== null && ["App", <bdi>{visible(resource.appName)}</bdi>],
+          ]}
+        />
+        <form method="post" action={`${here}/actions/${name}`}>
+          <Token value={tokenFor(ctx, purposeOf(visit, name, CONFIRMED))} />
+          {[...fields].map(([field, value]) => (
+            <input type="hidden" name={field} value={value} />
+          ))}
+          <div class="row">
+            <button class="destroy">{button}</button>
+            <a href={here}>Leave it as it is</a>
+          </div>
+        </form>
+      </section>
+    ),
   };
 }
 
@@ -72,26 +140,17 @@ export function formsOf(ctx: Context, visit: Visit, here: string) {
  * Carries out what a form asks for, unless it was sent before. Returns the name of the form, by which the page finds what
  * came of it. Throws a `Problem` if nothing was done.
  */
-export async function carryOut(ctx: Context, visit: Visit, request: Request): Promise<string> {
-  const name = String(request.params["name"]);
-  const fields = formIn(request);
+export async function carryOut(ctx: Context, visit: Visit, request: Request, wish: Wish): Promise<string> {
+  const { name, action, form, fields } = wish;
   const { resource, person, userId: user } = visit;
   const { uuid } = resource;
-  const again = { label: "Load the page again", path: `/customer/${uuid}` };
-  const action = actionNamed(ctx, name);
-  const form = formOf(ctx, purposeOf(visit, name), fields.get(TOKEN));
-  if (!action || !form || !isFromOurPage(ctx, request)) throw notFromOurPage(again);
-  if (!mayDo(ctx, name, action, person))
-    throw problem("may_only_look", `The role is ${person.role ?? "not known"}.`, again);
-
   const id = await beginCustomerAction(ctx.db, uuid, { action: name, user, form });
   if (id === null) {
     if (await customerAction(ctx.db, uuid, form)) return form;
-    throw problem("not_now", undefined, again);
+    throw problem("not_now", undefined, toPageOf(visit));
   }
   const about = { uuid, customerAction: name, requestId: request.id, user, role: person.role };
   ctx.log.info(about, "A customer began an action");
-  fields.delete(TOKEN);
   const mostSeconds = Math.min(action.mostSeconds ?? USUAL_SECONDS, MOST_SECONDS);
   const end = await callAction(ctx, { name: `actions.${name}`, uuid, mostSeconds }, (signal) =>
     action.run(resource, fields, person, signal),
@@ -118,9 +177,10 @@ const WORDS: Readonly<Record<ActionEnd["state"], string>> = {
 
 export function Result({ of: { state, said } }: { of: ActionEnd }) {
   const isFine = state === "done" || state === "running";
+  const tone = state === "running" ? "busy" : isFine ? "good" : "bad";
   return (
-    <article>
-      <div role={isFine ? "status" : "alert"}>{said === null ? WORDS[state] : visible(said)}</div>
-    </article>
+    <div class={`told ${tone}`} role={isFine ? "status" : "alert"}>
+      {said === null ? WORDS[state] : visible(said)}
+    </div>
   );
 }

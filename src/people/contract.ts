@@ -40,6 +40,8 @@ export interface CustomerPerson {
 /** What a page for a customer may use. `Action`: the names of your `actions`. */
 export interface CustomerTools<Action extends string = string> {
   person: CustomerPerson;
+  /** The address of the platform's dashboard, at the resource's app if that is known; null if `DASHBOARD_URL` is unset. */
+  dashboard: string | null;
   /**
    * The form of one of your `actions`, around the fields and the button in `content`. Null for a person who may not send
    * it, and for an action that there is not, which is logged.
@@ -49,7 +51,7 @@ export interface CustomerTools<Action extends string = string> {
 
 /**
  * What a vendor writes for customers: the page of one resource, rendered at each request within 5 seconds; if it throws,
- * the kit shows the resource's plan and state. Every value in it is escaped. The page's policy blocks scripts, styles of
+ * the kit shows the resource's plan and state. `../parts/cards.tsx` has cards, plans and bars for it. Every value in it is escaped. The page's policy blocks scripts, styles of
  * its own, and all images except `data:` ones. As `CustomerPage<keyof typeof actions>` it has forms for those actions alone.
  */
 export type CustomerPage<Action extends string = string> = (
@@ -71,6 +73,11 @@ export interface CustomerAction {
     person: CustomerPerson,
     signal: AbortSignal,
   ): Promise<string>;
+  /**
+   * For what cannot be undone: before `run`, the customer is asked on a page of its own. `question` says what is lost, in
+   * whole sentences; `button` names the deed: "Delete all messages". The form's buttons look dangerous.
+   */
+  confirm?: { readonly question: string; readonly button: string };
   /** Whether this person may; unless given, owners, admins and collaborators of the app, if they may more than view it. */
   may?(person: CustomerPerson): boolean;
   /** It is given up after so many seconds: 5 unless given, 20 at most. What takes longer, store and do in a job. */

@@ -2,25 +2,24 @@ import { type Request, type RequestHandler, type Response, Router } from "expres
 import type { Context } from "../context.ts";
 import { customerAction } from "../extend/store.ts";
 import { clientAddress, methodNotAllowed, nowAuthenticated } from "../http/requests.ts";
-import { visible } from "../marks.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
 import { formIn, parseForm, readForm } from "../pages/forms.ts";
-import { notFromOurPage, type Problem } from "../pages/pages.tsx";
+import { notFromOurPage, type Problem, show } from "../pages/pages.tsx";
 import { apart } from "../processes/clocks.ts";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../values.ts";
-import { carryOut, Result, type Visit } from "./actions.tsx";
+import { carryOut, questionOf, Result, type Visit, wishIn } from "./actions.tsx";
 import { readCookie, type SecretCookie, writeCookie } from "./cookies.ts";
-import { problem } from "./problems.ts";
-import { showResource } from "./resource-page.tsx";
-import { createRoles } from "./roles.ts";
-import { readSignedForm } from "./sign-on.ts";
 import {
   closeCustomerSession,
   CUSTOMER_SESSION_SECONDS,
   findCustomerSession,
   openCustomerSession,
-} from "./store.ts";
+} from "./customer-store.ts";
+import { problem } from "./problems.ts";
+import { showResource } from "./resource-page.tsx";
+import { createRoles } from "./roles.ts";
+import { readSignedForm } from "./sign-on.ts";
 
 /** `/sso`: the sign-on of customers with a form that the platform's dashboard signed (assumed, section 6). */
 export function signOnRoutes(ctx: Context, salt: Secret): Router {
@@ -72,12 +71,14 @@ export function customerRoutes(ctx: Context): Router {
     // For the log line, should the page fail.
     response.locals["uuid"] = uuid;
     const standing = await standingOf(uuid, ctx.vendor.actions ? appId : null, email);
-    return { session, resource, person: { email, ...standing }, userId };
+    const visit = { session, resource, person: { email, ...standing }, userId };
+    response.locals["visit"] = visit;
+    return visit;
   }
 
   /** Before the body is read: nobody else's is. */
   const signedOn: RequestHandler = async (request, response, next) => {
-    response.locals["visit"] = await visitOf(request, response);
+    await visitOf(request, response);
     next();
   };
 
@@ -85,30 +86,14 @@ export function customerRoutes(ctx: Context): Router {
     .route("/:uuid")
     .get(async (request, response) => {
       const visit = await visitOf(request, response);
-      const { resource, person } = visit;
-      const { uuid } = resource;
       const [sent] = /^[\w-]{16}$/.exec(String(request.query["sent"])) ?? [];
-      const ended = sent ? await customerAction(ctx.db, uuid, sent) : null;
-      const below = (
-        <>
-          <hr />
-          {person.email !== null && (
-            <p>
-              You are signed on as{" "}
-              <strong>
-                <bdi>{visible(person.email)}</bdi>
-              </strong>
-              .
-            </p>
-          )}
-          <form method="post" action={`${addressOf(ctx, request).base}/customer/${uuid}/sign-out`}>
-            <button type="submit">Sign out</button>
-          </form>
-        </>
-      );
+      const ended = sent ? await customerAction(ctx.db, visit.resource.uuid, sent) : null;
       const refresh = ended?.state === "running" ? 2 : undefined;
-      const around = { above: ended && <Result of={ended} />, below, refresh };
-      await showResource(ctx, { request, response, visit }, around);
+      await showResource(
+        ctx,
+        { request, response, visit },
+        { result: ended && <Result of={ended} />, refresh },
+      );
     })
     .all(methodNotAllowed("GET, HEAD"));
 
@@ -116,7 +101,11 @@ export function customerRoutes(ctx: Context): Router {
     .route("/:uuid/actions/:name")
     .post(signedOn, parseForm, async (request, response) => {
       const visit = response.locals["visit"] as Visit;
-      const form = await carryOut(ctx, visit, request);
+      const wish = wishIn(ctx, visit, request);
+      const here = `${addressOf(ctx, request).base}/customer/${visit.resource.uuid}`;
+      const question = questionOf(ctx, visit, here, wish);
+      if (question) return show(ctx, request, response, { ...question, keepsMarks: true });
+      const form = await carryOut(ctx, visit, request, wish);
       goTo(ctx, request, response, `/customer/${visit.resource.uuid}?sent=${form}`);
     })
     .all(methodNotAllowed("POST"));

@@ -5,18 +5,20 @@ import { KitError, Refusal } from "../errors.ts";
 import { visible } from "../marks.ts";
 import { addressOf } from "../pages/address.ts";
 import { Facts, isPassing, type Page, Problem, show } from "../pages/pages.tsx";
+import { Card } from "../parts/cards.tsx";
 import { within } from "../within.ts";
 import { formsOf, type Visit } from "./actions.tsx";
 import type { CustomerResource } from "./contract.ts";
+import { wayBack } from "./frame.tsx";
 
 /** A customer waits in front of a browser; a page that takes longer than this is a fault of the vendor's service. */
 const PAGE_TIME_MS = 5_000;
 
-/** What the kit puts around the vendor's content. */
-export interface Around {
-  above: ComponentChildren;
-  below: ComponentChildren;
-  refresh: number | undefined;
+/** What the kit adds to the vendor's page. */
+interface Added {
+  /** What came of an action. */
+  result?: ComponentChildren;
+  refresh?: number | undefined;
 }
 
 /**
@@ -26,16 +28,19 @@ export interface Around {
 export async function showResource(
   ctx: Context,
   { request, response, visit }: { request: Request; response: Response; visit: Visit },
-  { above, below, refresh }: Around,
+  { result, refresh }: Added = {},
 ): Promise<void> {
+  const isReadOnly = visit.session === null;
   const around = (page: Page): Page => ({
     ...page,
     refresh,
     content: (
       <>
-        {above}
-        {page.content}
-        {below}
+        {result}
+        <div class="content">
+          {/* Also buttons of the vendor's own do nothing then. */}
+          {isReadOnly ? <fieldset disabled>{page.content}</fieldset> : page.content}
+        </div>
       </>
     ),
   });
@@ -52,13 +57,16 @@ export async function showResource(
 async function yoursOf(ctx: Context, request: Request, visit: Visit): Promise<Page> {
   const { resource, person } = visit;
   const form = formsOf(ctx, visit, `${addressOf(ctx, request).base}/customer/${resource.uuid}`);
+  const dashboard = wayBack(ctx, resource.appName);
   const late = () => new Error("The service's customerPage() takes too long");
   // Its backend's errors would be taken for those of our database; a Refusal, or an error of the kit's, is no fault.
   const made = (async () =>
-    ctx.customerPage(withMarks(resource), { person: withMarks(person), form }))().catch((cause: unknown) => {
-    if (cause instanceof KitError) throw cause;
-    throw new KitError("customer_page_failed", "The service's customerPage() failed", { cause });
-  });
+    ctx.customerPage(withMarks(resource), { person: withMarks(person), form, dashboard }))().catch(
+    (cause: unknown) => {
+      if (cause instanceof KitError) throw cause;
+      throw new KitError("customer_page_failed", "The service's customerPage() failed", { cause });
+    },
+  );
   return within(PAGE_TIME_MS, made, late);
 }
 
@@ -68,18 +76,20 @@ function plainPage({ name, plan, isChangingPlan, region, state, appName }: Custo
     title: name ?? "Your add-on",
     content: (
       <>
-        <p role="alert">
+        <p class="told bad" role="alert">
           This page cannot be shown in full. This is a fault of the service, not yours, and changes nothing of
           your add-on. Try again later.
         </p>
-        <Facts
-          of={[
-            ["Plan", isChangingPlan ? `${plan} (the change is under way)` : plan],
-            region !== null && ["Region", region],
-            ["State", state === "provisioned" ? "Ready" : "Being made"],
-            appName !== null && ["App", appName],
-          ]}
-        />
+        <Card title="Add-on">
+          <Facts
+            of={[
+              ["Plan", isChangingPlan ? `${plan} (the change is under way)` : plan],
+              region !== null && ["Region", region],
+              ["State", state === "provisioned" ? "Ready" : "Being made"],
+              appName !== null && ["App", appName],
+            ]}
+          />
+        </Card>
       </>
     ),
   };

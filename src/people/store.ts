@@ -1,56 +1,28 @@
 import type { State } from "../credentials/states.ts";
-import type {
-  Credential,
-  CustomerSession,
-  Person,
-  Resource,
-  Session,
-  UsedSignOn,
-} from "../database/client/client.ts";
+import type { Credential, Person, Session, UsedSignOn } from "../database/client/client.ts";
 import { databaseClock } from "../database/clock.ts";
-import type { Database } from "../database/database.ts";
-import { retryWhileUnreachable } from "../database/retry.ts";
-import { anyRow, columnsOf, oneRow, type RowOf, statement } from "../database/statement.ts";
-import type { Log } from "../logging/log.ts";
+import { anyRow, statement } from "../database/statement.ts";
 import type { Account } from "../platform/authorizations.ts";
-import type { Clocks } from "../processes/clocks.ts";
-import { Secret } from "../secret.ts";
-import type { Vault } from "../vault/vault.ts";
-import type { CustomerResource } from "./contract.ts";
+import type { Secret } from "../secret.ts";
 import { randomId } from "./cookies.ts";
 import { isProven, proofOf } from "./proof.ts";
-import type { SignedForm } from "./sign-on.ts";
+import {
+  close,
+  type Finding,
+  hashesOf,
+  hashOf,
+  IDLE_MINUTES,
+  IS_IN_USE,
+  isNotNeeded,
+  type Needs,
+  NOTED_MINUTES,
+  patiently,
+  refused,
+} from "./sessions.ts";
 
-// Sessions of people and of customers. The database's clock alone decides how long they last. An id exists in one browser's
-// cookie and nowhere else; stored is its keyed hash.
-
-type Needs = { db: Database; vault: Vault };
-/** For finding a session: one that is refused is logged. */
-type Finding = Needs & { log: Log };
-
-type Table = "sessions" | "customer_sessions";
-
-/** What is hashed is labelled: the same id has another hash for another purpose. */
-const LABELS = { sessions: "session", customer_sessions: "customer" };
-
-function hashOf({ vault }: Needs, table: Table, id: Secret, keyId = vault.keyId): Session["idHash"] {
-  return vault.hash(new Secret(`${LABELS[table]}:${id.reveal()}`), keyId);
-}
-
-/** Finds ids stored before a key rotation too. */
-function hashesOf(needs: Needs, table: Table, id: Secret): Session["idHash"][] {
-  return needs.vault.keyIds.map((keyId) => hashOf(needs, table, id, keyId));
-}
+// People who sign in, their token pairs and their sessions.
 
 export const SESSION_SECONDS = 12 * 3600;
-export const CUSTOMER_SESSION_SECONDS = 4 * 3600;
-
-const patiently = <T>(work: () => Promise<T>) => retryWhileUnreachable(work, { upToMs: 4_000 });
-/** One that nobody used for so long ends, however much of its time is left. */
-const IDLE_MINUTES = 60;
-const IS_IN_USE = `seen_at > now() - interval '${IDLE_MINUTES} minutes'`;
-/** A use is stored if none was for so long, so that most requests change no row. */
-const NOTED_MINUTES = 5;
 
 /** A person who has just signed in, with sealed tokens, which fall due after `share` of their life. */
 interface NewPerson extends Account {
@@ -107,19 +79,12 @@ const open = statement<NewSession>("open_session").sql(
    SELECT id_hash FROM opened UNION ALL SELECT id_hash FROM sessions WHERE id_hash = :idHash`,
 );
 
-type Hashes = { hashes: readonly Uint8Array[] };
-
-const noteCustomer = statement<Hashes>("note_customer_sessions").sql(
-  `UPDATE customer_sessions SET seen_at = now()
-   WHERE id_hash = ANY(:hashes::bytea[]) AND seen_at < now() - interval '${NOTED_MINUTES} minutes'`,
-);
-
 const pruneSessions = statement("prune_sessions").sql(
   `DELETE FROM sessions WHERE expires_at <= now() OR NOT (${IS_IN_USE})`,
 );
 
 // With their last session people go, and so do their tokens.
-const prunePeople = statement("prune_people").sql(
+const pruneSessionless = statement("prune_people").sql(
   `WITH gone AS (
      DELETE FROM people p
      -- Excludes a person who signs in at this moment, because PostgreSQL checks only this row's own columns again.
@@ -127,58 +92,6 @@ const prunePeople = statement("prune_people").sql(
        AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.person = p.uuid) RETURNING uuid
    )
    DELETE FROM credentials WHERE owner = 'person' AND uuid = ANY(ARRAY(SELECT uuid FROM gone))`,
-);
-
-type NewCustomerSession = Pick<CustomerSession, "uuid" | "idHash" | "email" | "userId" | "proof"> &
-  Pick<UsedSignOn, "tokenHash"> & { timestamp: number };
-type Opened = Record<"isTimely" | "isKnown" | "isOpened", boolean> & { nowMs: number };
-
-// One statement, with the database's clock only, checks that the form comes in time and for the first time, and opens
-// the session. Of two concurrent requests one inserts the row of the token.
-const openCustomer = statement<NewCustomerSession, Opened>("open_customer_session").sql(
-  `WITH timely AS (
-     SELECT to_timestamp(:timestamp::float8) BETWEEN now() - interval '5 minutes' AND now() + interval '60 seconds' AS "isTimely"
-   ), known AS (
-     SELECT r.uuid FROM resources r, timely
-     WHERE r.uuid = :uuid AND r.state IN ('provisioning', 'provisioned') AND "isTimely"
-   ), spent AS (
-     INSERT INTO used_sign_ons (token_hash, expires_at)
-     -- It is kept for longer than the token is valid.
-     SELECT :tokenHash::bytea, to_timestamp(:timestamp::float8) + interval '10 minutes' FROM known
-     ON CONFLICT DO NOTHING RETURNING 1
-   ), opened AS (
-     INSERT INTO customer_sessions (id_hash, uuid, email, user_id, proof, expires_at)
-     SELECT :idHash, known.uuid, :email, :userId, :proof, now() + interval '${CUSTOMER_SESSION_SECONDS} seconds' FROM known, spent
-     ON CONFLICT DO NOTHING RETURNING 1
-   )
-   SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS "nowMs", "isTimely",
-     EXISTS (SELECT 1 FROM known) AS "isKnown", EXISTS (SELECT 1 FROM opened) AS "isOpened" FROM timely`,
-);
-
-const CUSTOMER = columnsOf<CustomerSession>()("s", "idHash", "proof", "email", "userId");
-const RESOURCE = columnsOf<Resource>()("r", "uuid", "name", "region", "appId", "appName", "createdAt");
-type FoundCustomer = RowOf<typeof CUSTOMER> &
-  RowOf<typeof RESOURCE> &
-  Pick<CustomerResource, "plan" | "isChangingPlan" | "state" | "progress">;
-
-// Reads the resource each time, so that a session ends at the same moment as its resource.
-const findCustomer = statement<Hashes & { uuid: string }, FoundCustomer>("find_customer_session").sql(
-  `SELECT ${CUSTOMER}, ${RESOURCE}, r.state,
-     coalesce(change.plan, r.plan) AS plan, change.plan IS NOT NULL AS "isChangingPlan",
-     (SELECT detail->>'said' FROM steps WHERE uuid = r.uuid AND kind = 'finish' ORDER BY id LIMIT 1) AS progress
-   FROM customer_sessions s JOIN resources r ON r.uuid = s.uuid LEFT JOIN LATERAL (
-     SELECT detail->>'plan' AS plan FROM steps WHERE uuid = r.uuid AND kind IN ('change_plan', 'finish') AND detail ? 'plan'
-     ORDER BY id DESC LIMIT 1) change ON true
-   WHERE s.id_hash = ANY(:hashes::bytea[]) AND s.uuid = :uuid AND s.expires_at > now() AND s.${IS_IN_USE}
-     AND r.state IN ('provisioning', 'provisioned')`,
-);
-
-const pruneSignOns = statement("prune_sign_ons").sql(`DELETE FROM used_sign_ons WHERE expires_at <= now()`);
-
-const pruneCustomerSessions = statement("prune_customer_sessions").sql(
-  `DELETE FROM customer_sessions s WHERE expires_at <= now() OR NOT (${IS_IN_USE})
-     -- \`findCustomer\` leaves these out at once. Sessions are few, so the resource of each is read by its key.
-     OR (SELECT r.state FROM resources r WHERE r.uuid = s.uuid) IN ('failed', 'deprovisioned')`,
 );
 
 /** Returns the id for the person's browser, and null if the state with this hash was used before. */
@@ -238,60 +151,10 @@ async function lookUp(needs: Needs, id: Secret) {
 
 const minutesBefore = (time: Date, minutes: number) => new Date(time.getTime() - minutes * 60_000);
 
-function refused({ log }: Finding, about: { table: Table; person?: string; uuid?: string }): null {
-  log.warn(about, "A session is refused, because its rows in the database were not written by this service");
-  return null;
-}
-
-/** Of a use that cannot be stored: it is stored with the next request. */
-const isNotNeeded = () => undefined;
-
 /** Ends a person's session. Returns `false` if there was none. */
 export const closeSession = (needs: Needs, id: Secret) => close(needs, "sessions", id);
 
-/** Ends a customer's session. Returns `false` if there was none. */
-export const closeCustomerSession = (needs: Needs, id: Secret) => close(needs, "customer_sessions", id);
-
-async function close(needs: Needs, table: Table, id: Secret): Promise<boolean> {
-  const where = { idHash: { in: hashesOf(needs, table, id) } };
-  const { count } = await patiently(async () => {
-    const { session, customerSession } = await needs.db.prisma();
-    return table === "sessions" ? session.deleteMany({ where }) : customerSession.deleteMany({ where });
-  });
-  return count > 0;
-}
-
-/** Uses up a signed form and opens a session for it, or says why not. */
-export async function openCustomerSession(
-  needs: Needs & { clocks: Clocks },
-  { uuid, timestamp, tokenHash, user }: SignedForm,
-): Promise<{ session: Secret } | "stale" | "used" | "gone"> {
-  const session = randomId();
-  const idHash = hashOf(needs, "customer_sessions", session);
-  const [email, userId] = [user?.email ?? null, user?.id ?? null];
-  const proof = proofOf(needs, "customer_sessions", [idHash, uuid, email, userId]);
-  const values = { uuid, timestamp, tokenHash, idHash, email, userId, proof };
-  const end = needs.clocks.measure("database");
-  // Not retried: if the answer to the first try was lost, the second would find the form used.
-  const row = (await oneRow(needs.db, openCustomer, values))!;
-  end(row.nowMs);
-  if (row.isOpened) return { session };
-  if (!row.isTimely) return "stale";
-  return row.isKnown ? "used" : "gone";
-}
-
-/** The resource that a customer is signed on to, and who that is: null where the platform did not name a user. */
-export async function findCustomerSession(needs: Finding, session: Secret, uuid: string) {
-  const hashes = hashesOf(needs, "customer_sessions", session);
-  const found = await patiently(() => oneRow(needs.db, findCustomer, { hashes, uuid }));
-  if (!found) return null;
-  const { idHash, proof, ...customer } = found;
-  if (!isProven(needs, "customer_sessions", [idHash, uuid, customer.email, customer.userId], proof))
-    return refused(needs, { table: "customer_sessions", uuid });
-  await needs.db.query(noteCustomer, { hashes }).catch(isNotNeeded);
-  return customer;
-}
-
-export async function prunePeopleAndCustomers({ db }: Pick<Needs, "db">): Promise<void> {
-  for (const each of [pruneSessions, prunePeople, pruneSignOns, pruneCustomerSessions]) await db.query(each);
+/** Deletes the sessions that have ended, and the people who have no session left. */
+export async function prunePeople({ db }: Pick<Needs, "db">): Promise<void> {
+  for (const each of [pruneSessions, pruneSessionless]) await db.query(each);
 }

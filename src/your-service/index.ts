@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Extensions, Kit } from "../extend/contract.ts";
 import type { CustomerPage } from "../people/contract.ts";
 import type { Done, VendorResource, YourService } from "../resources/contract.ts";
+import { brand } from "./brand.ts";
 import { customerPage } from "./customer-page.tsx";
 import { addonId, messages, type offer } from "./plans.ts";
 import type { YourSettings } from "./settings.ts";
@@ -16,6 +17,7 @@ export function createYourService(
   _kit: Kit,
 ): YourService<typeof offer> & Extensions & { customerPage: CustomerPage } {
   return {
+    brand,
     customerPage,
 
     async provision(resource) {

@@ -6,10 +6,14 @@ export const addonId = "teapots";
 /** What is on offer: plans, regions, config vars, and the sentences customers read. */
 export const offer = defineOffer({
   plans: {
-    basic: { description: "A teapot for one, shared kiln" },
-    premium: { description: "A teapot for six, its own shelf" },
+    basic: { description: "A teapot for one, shared kiln", includes: { cups: 1, storage: { bytes: 250e6 } } },
+    premium: {
+      description: "A teapot for six, its own shelf",
+      includes: { cups: 6, storage: { bytes: 10e9 } },
+    },
     dedicated: {
       description: "A teapot fired to order",
+      includes: { cups: 1_000, storage: "as much as you pour" },
       later: "Your teapot is being fired. Its config vars appear when it has cooled, in a few minutes.",
     },
   },

@@ -17,8 +17,8 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-async function looksWell(page: Page, name: string, where: string): Promise<void> {
-  expect(await lookOf(page, name, where)).toEqual({ name, findings: [], overflow: 0 });
+async function looksWell(page: Page, name: string): Promise<void> {
+  expect(await lookOf(page, name)).toEqual({ name, findings: [], overflow: 0 });
 }
 
 inChromium("a customer who comes from the platform's dashboard, which is another site,", () => {
@@ -45,19 +45,19 @@ inChromium("a customer who comes from the platform's dashboard, which is another
       await page.waitForURL(`${customers.url()}/customer/${uuid}`);
       expect(await page.textContent("main")).toMatch(/basic.*region us.*signed on as/s);
       expect(await page.getByRole("button", { name: "Move it" }).count()).toBe(0);
-      await looksWell(page, "customer-may-look", where);
+      await looksWell(page, "customer-may-look");
       await fromDashboard(page, customers.signedForm(uuid, "colleague@example.com"));
       await page.getByLabel("Host").fill("host two");
       await page.getByRole("button", { name: "Move it" }).click();
       await page.waitForURL(/sent=/);
       expect(await page.getByRole("status").textContent()).toBe("Moved to host two.");
-      await looksWell(page, "customer-action", where);
+      await looksWell(page, "customer-action");
 
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.waitForURL(`${customers.url()}/customer/${uuid}`);
       expect(await context.cookies()).toEqual([]);
       expect(await page.textContent("h1")).toBe("You are not signed on");
-      await looksWell(page, "not-signed-on", where);
+      await looksWell(page, "not-signed-on");
       expect(problems).toEqual([]);
       await context.close();
     },
@@ -91,16 +91,16 @@ inChromium("operators with accounts", () => {
 
   it.each(LOOKS)(
     "refuse one account, let the person change it, sign in and sign out: %s",
-    async (where, look) => {
+    async (_where, look) => {
       const { context, page, problems } = await aVisitor({ browser, bypassCSP: true, ...look });
       const address = `${operators.url()}/operator/resources/${uuid}`;
       await page.goto(address);
-      await looksWell(page, "ways-in", where);
+      await looksWell(page, "ways-in");
       await page.getByRole("button", { name: "Sign in" }).click();
       await atPlatform(page, "newcomer@example.com");
       await page.waitForURL(address);
       expect(await page.textContent("h1")).toBe("Not for this account");
-      await looksWell(page, "not-listed", where);
+      await looksWell(page, "not-listed");
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.waitForURL(`${operators.url()}/operator`);
 
@@ -110,13 +110,13 @@ inChromium("operators with accounts", () => {
       await atPlatform(page, "owner@example.com");
       await page.waitForURL(address);
       expect(await page.textContent("body > header")).toContain("owner@example.com");
-      await looksWell(page, "signed-in", where);
+      await looksWell(page, "signed-in");
       await page.evaluate(`document.querySelector(".signed-in span").textContent = "x".repeat(200)`);
-      await looksWell(page, "signed-in-at-length", where);
+      await looksWell(page, "signed-in-at-length");
       await page.goto(`${operators.url()}/operator/actions/999`);
-      await looksWell(page, "signed-in-problem", where);
+      await looksWell(page, "signed-in-problem");
       await page.getByRole("link", { name: "Overview" }).click();
-      await looksWell(page, "signed-in-overview", where);
+      await looksWell(page, "signed-in-overview");
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.getByRole("button", { name: "Sign in" }).waitFor();
       expect((await context.cookies()).map(({ name }) => name)).not.toContain("kit_session");
@@ -176,7 +176,7 @@ inChromium("an operator with a password", () => {
   const anOperator = (look = {}) =>
     aVisitor({ browser, httpCredentials: { username: "operator", password: PASSWORD }, ...look });
 
-  it.each(LOOKS)("show the overview and find a resource: %s", async (where, look) => {
+  it.each(LOOKS)("show the overview and find a resource: %s", async (_where, look) => {
     const { context, page, problems } = await anOperator({ ...look, bypassCSP: true });
     const begun = (await operator.press(`/resources/${uuid}/refresh`)).location!;
     for (const [name, path] of [
@@ -194,7 +194,7 @@ inChromium("an operator with a password", () => {
       ["problem", "/actions/999"],
     ] as const) {
       await page.goto(`${operator.url()}/operator${path}`);
-      await looksWell(page, name, where);
+      await looksWell(page, name);
     }
     await page.goto(`${operator.url()}/operator/resources`);
     await page.getByRole("searchbox").fill(uuid.slice(0, 13));

@@ -1,20 +1,6 @@
-import { mkdirSync, statSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import type { Browser, Page } from "playwright-core";
-import {
-  aVisitor,
-  chromiumPath,
-  LOOKS,
-  overflow,
-  seriousFindings,
-  startChromium,
-} from "../support/chromium.ts";
+import type { Browser } from "playwright-core";
+import { aVisitor, chromiumPath, findings, LOOKS, overflow, startChromium } from "../support/chromium.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
-
-/** With SCREENSHOTS set, the pictures of docs/images are taken again. */
-const wantsScreenshots = Boolean(process.env["SCREENSHOTS"]);
-const images = fileURLToPath(new URL("../../docs/images/", import.meta.url));
-const LARGEST_IMAGE = 150_000;
 
 if (chromiumPath === undefined)
   console.warn(
@@ -62,7 +48,6 @@ inChromium("the sandbox's pages in a browser", () => {
     await see("your service has its tokens");
     await see("TEAPOT_URL, TEAPOT_TOKEN");
     await see("exchanges the grant");
-    await shoot(page, "sandbox-addon");
 
     await page.getByLabel("Attach it to").selectOption(blog);
     await press("Attach");
@@ -107,15 +92,12 @@ inChromium("the sandbox's pages in a browser", () => {
     await page.getByLabel("Title").fill("Config changes are slow");
     await press("Post to the feed");
     await see("investigating");
-    await shoot(page, "sandbox-platform");
     await press("Resolve");
     await page.getByText("Resolved: Config changes are slow").waitFor();
 
     await page.goto(`${base()}/marketplace/ledger`);
     await see("exchanges the grant");
-    await shoot(page, "sandbox-ledger");
     await page.goto(base());
-    await shoot(page, "sandbox");
 
     await addonPage();
     await open("Uninstall…");
@@ -128,7 +110,7 @@ inChromium("the sandbox's pages in a browser", () => {
   }, 240_000);
 
   it.each(LOOKS)(
-    "have no serious accessibility fault and no clipped content: %s",
+    "have no accessibility fault and no clipped content: %s",
     async (_where, look) => {
       const { context, page } = await aVisitor({ browser, bypassCSP: true, ...look });
       const { name, app } = (await control().install({ plan: "premium" })).addon;
@@ -139,7 +121,7 @@ inChromium("the sandbox's pages in a browser", () => {
       ]) {
         await page.goto(base() + path);
         await page.evaluate(openAll);
-        expect([path, await seriousFindings(page), await overflow(page)]).toEqual([path, [], 0]);
+        expect([path, await findings(page), await overflow(page)]).toEqual([path, [], 0]);
       }
       await context.close();
     },
@@ -149,19 +131,3 @@ inChromium("the sandbox's pages in a browser", () => {
 
 /** Opens everything that can be opened; of the calls only the first, because they are alike. */
 const openAll = `for (const each of document.querySelectorAll("details")) each.open = !each.matches("li + li > *");`;
-
-/** Takes a picture in a wide and in a narrow window; only in the run with JavaScript, so that there is one of each. */
-async function shoot(page: Page, name: string): Promise<void> {
-  if (!wantsScreenshots || (await page.locator("[data-live='on']").count()) === 0) return;
-  mkdirSync(images, { recursive: true });
-  for (const [suffix, width, height] of [
-    ["", 1280, 900],
-    ["-phone", 360, 740],
-  ] as const) {
-    await page.setViewportSize({ width, height });
-    const path = `${images}${name}${suffix}.png`;
-    await page.screenshot({ path, animations: "disabled" });
-    expect(statSync(path).size).toBeLessThan(LARGEST_IMAGE);
-  }
-  await page.setViewportSize({ width: 1280, height: 720 });
-}

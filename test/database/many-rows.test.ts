@@ -9,7 +9,8 @@ import { readBusiness } from "../../src/operator/business.ts";
 import { attention, steps, tokens } from "../../src/operator/doctor/work.ts";
 import { listResources } from "../../src/operator/resources.ts";
 import { resourcesToTake } from "../../src/operator/store.ts";
-import { prunePeopleAndCustomers } from "../../src/people/store.ts";
+import { pruneCustomers } from "../../src/people/customer-store.ts";
+import { prunePeople } from "../../src/people/store.ts";
 import { failStranded } from "../../src/resources/end-store.ts";
 import { wakeSteps } from "../../src/resources/late-steps.ts";
 import { takeLooks } from "../../src/resources/step-store.ts";
@@ -91,7 +92,7 @@ describe("among many rows, nearly all in good order,", () => {
       (db: Database) => attention(services(db)),
       (db: Database) => reopenSome(db, ["a"]),
       (db: Database) => listResources(db, { state: "needs_reauth" }),
-      (db: Database) => prunePeopleAndCustomers({ db }),
+      (db: Database) => prunePeople({ db }).then(() => pruneCustomers({ db })),
       (db: Database) => stateOfCredentials(db),
       (db: Database) => stateOfCustomers(db),
       (db: Database) => readBusiness(db),

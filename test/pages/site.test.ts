@@ -1,9 +1,11 @@
+import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import express, { Router } from "express";
 import type { Config } from "../../src/config.ts";
 import { createLog } from "../../src/logging/log.ts";
 import { show, site } from "../../src/pages/pages.tsx";
+import { BACKGROUNDS, PALETTE } from "../../src/pages/palette.ts";
 import { createScrubber } from "../../src/secret.ts";
 
 let server: Server;
@@ -59,4 +61,26 @@ it("the stylesheet has a name derived from its content, under which alone it may
   expect(await response.text()).toMatch(/Pico CSS[^]*main dl \{/);
   const other = await fetch(`${url}/assets/style.css?v=0123456789ab`);
   expect([other.status, other.headers.get("cache-control")]).toEqual([200, "public, no-cache"]);
+});
+
+it("the service's pages and the sandbox's have the same colours", () => {
+  const sandbox = readFileSync(new URL("../../packages/sandbox/pages/pages.css", import.meta.url), "utf8");
+  const colours = (css: string) =>
+    css
+      .split("@media (prefers-color-scheme: dark)")
+      .map((look) =>
+        Object.fromEntries(
+          [...look.matchAll(/(--[\w-]+): (#\w+|rgb\([^)]*\));/g)].map(([, name, value]) => [name, value]),
+        ),
+      );
+  const [light, dark] = colours(sandbox);
+  const [ours, oursInTheDark] = colours(PALETTE);
+  expect(light).toMatchObject(ours!);
+  expect(dark).toMatchObject(oursInTheDark!);
+  const { light: onLight, dark: onDark } = BACKGROUNDS;
+  const of = (look: Record<string, string | undefined>) =>
+    ["background-color", "card-background-color", "code-background-color"].map((each) =>
+      look[`--pico-${each}`]!.replace(/^#(.)(.)(.)$/, "#$1$1$2$2$3$3"),
+    );
+  expect([onLight, onDark]).toEqual([of(ours!), of(oursInTheDark!)]);
 });

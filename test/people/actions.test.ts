@@ -93,7 +93,7 @@ describe("an action of the customer's page", () => {
     const customer = await aCustomer();
     const { text } = await pressed(customer, { to: "Åbo & <b>" });
     expect(ran).toEqual([`${customer.uuid} to Åbo & <b> by owner`]);
-    expect(text).toContain(`<div role="status">Moved to Åbo &amp; &lt;b>.</div>`);
+    expect(text).toContain(`<div class="told good" role="status">Moved to Åbo &amp; &lt;b>.</div>`);
     const user = customers.signedForm(customer.uuid)["user_id"];
     expect(await story(customer.uuid)).toMatchObject([
       { action: "move", state: "done", said: "Moved to Åbo & <b>.", user },

@@ -1,6 +1,5 @@
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 const places = [
@@ -39,19 +38,16 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 interface Finding {
   id: string;
-  impact?: string | null;
   nodes: { html: string; failureSummary?: string }[];
 }
 
-/**
- * The serious and critical findings of an accessibility check. The page's context must allow its script (`bypassCSP`).
- */
-export async function seriousFindings(page: Page): Promise<string[]> {
+/** What an accessibility check finds on a page. The page's context must allow its script (`bypassCSP`). */
+export async function findings(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   const { violations } = (await page.evaluate("axe.run(document)")) as { violations: Finding[] };
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+  return violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`,
+  );
 }
 
 /** The two looks in which pages are tried. */
@@ -65,20 +61,8 @@ export function overflow(page: Page): Promise<number> {
   return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }
 
-/** What is wrong with how a page looks, by name; takes a picture if one is wanted. */
-export async function lookOf(page: Page, name: string, where: string): Promise<object> {
+/** What is wrong with how a page looks, by name. */
+export async function lookOf(page: Page, name: string): Promise<object> {
   await page.waitForLoadState("load");
-  await picture(page, name, where);
-  return { name, findings: await seriousFindings(page), overflow: await overflow(page) };
-}
-
-/** With SCREENSHOTS set, what docs/images shows is made anew; with a folder for its value, every page is kept there. */
-async function picture(page: Page, name: string, where: string): Promise<void> {
-  const wanted = process.env["SCREENSHOTS"];
-  const isFolder = wanted?.includes("/");
-  if (!wanted || (!isFolder && !["overview", "resource"].includes(name))) return;
-  const folder = isFolder ? wanted : fileURLToPath(new URL("../../docs/images", import.meta.url));
-  mkdirSync(folder, { recursive: true });
-  const suffix = where.includes("phone") ? "-phone" : "";
-  await page.screenshot({ path: `${folder}/operator-${name}${suffix}.png`, fullPage: isFolder ?? false });
+  return { name, findings: await findings(page), overflow: await overflow(page) };
 }

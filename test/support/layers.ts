@@ -4,8 +4,10 @@
  * long as no circle comes of it.
  */
 const LAYERS: readonly (readonly string[])[] = [
-  "context dot-env errors guessable marks offer pace secret secret-forms values version within".split(" "),
-  "database http logging manifest platform setting vault".split(" "),
+  "amounts context dot-env errors guessable marks offer pace secret secret-forms values version within".split(
+    " ",
+  ),
+  "database http logging manifest parts platform setting vault".split(" "),
   "config environment surroundings your-service".split(" "),
   // The heart, a line each: what stands above uses what stands below.
   ["states"],

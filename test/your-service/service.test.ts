@@ -64,7 +64,7 @@ describe("what src/your-service sells", () => {
     const { uuid, app } = await installed(offer.defaultPlan);
     await world.quiet([uuid]);
     const text = await customersPage(uuid);
-    for (const shown of [`<dd>${offer.defaultPlan}: `, "<dd>us</dd>", "Ready", app])
+    for (const shown of [`<p class="chosen">${offer.defaultPlan}`, "<dd>us</dd>", "Ready", app])
       expect(text).toContain(shown);
   });
 });

@@ -1,3 +1,4 @@
+import { Card, Cards, PlanCard, Usage } from "../parts/cards.tsx";
 import type { CustomerPage } from "../people/contract.ts";
 import { offer, sizes } from "./plans.ts";
 import type { Product } from "./product.ts";
@@ -5,24 +6,24 @@ import type { Product } from "./product.ts";
 /** The page for customers who come from the platform's dashboard: their plan, and how full the drawer is. */
 export const createCustomerPage =
   (product: Product): CustomerPage =>
-  async ({ uuid, name, plan, state }, page) => {
+  async (resource, page) => {
+    const { uuid, name, plan, state } = resource;
     const used = state === "provisioned" ? await product.megabytes(uuid).catch(() => null) : null;
-    const { megabytes, connections } = sizes[plan]!;
+    const room = { bytes: sizes[plan]!.megabytes * 1e6 };
     return {
       title: name ?? "Your drawer",
       content: (
-        <>
-          <p>{offer.plans[plan]!.description}</p>
-          {used === null ? (
-            <p>How full it is cannot be told just now. Load this page again in a moment.</p>
-          ) : (
-            <p>
-              <progress value={used} max={megabytes} aria-label="Room used" />
-              {used} of {megabytes} MB, and {connections} connections at once
-            </p>
-          )}
-          {page.form("rotate", <button>Rotate the password</button>)}
-        </>
+        <Cards>
+          <PlanCard offer={offer} resource={resource} dashboard={page.dashboard} />
+          <Card title="Your drawer">
+            {used === null ? (
+              <p>How full it is cannot be told just now. Load this page again in a moment.</p>
+            ) : (
+              <Usage name="Room" used={{ bytes: used * 1e6 }} of={room} />
+            )}
+            {page.form("rotate", <button>Rotate the password</button>)}
+          </Card>
+        </Cards>
       ),
     };
   };

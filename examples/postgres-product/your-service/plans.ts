@@ -11,11 +11,17 @@ export const sizes: Readonly<Record<string, { connections: number; megabytes: nu
 
 export const later = "Room is being reserved for you; your drawer opens in a few minutes.";
 
+/** The same for customers, on their page. */
+function includes(plan: string) {
+  const { connections, megabytes } = sizes[plan]!;
+  return { room: { bytes: megabytes * 1e6 }, connections };
+}
+
 export const offer = defineOffer({
   plans: {
-    small: { description: "A drawer with 3 connections and 10 MB" },
-    large: { description: "A drawer with 20 connections and 1 GB" },
-    reserved: { description: "A drawer with 50 connections and 10 GB of its own", later },
+    small: { description: "A drawer to try", includes: includes("small") },
+    large: { description: "A drawer for a product", includes: includes("large") },
+    reserved: { description: "A drawer with room of its own", includes: includes("reserved"), later },
   },
   defaultPlan: "small",
   ephemeralPlan: "small",

@@ -17,6 +17,7 @@ const COMMANDS: readonly (readonly [names: string, load: () => Promise<Add>])[] 
   ["reconcile", async () => (await import("./reconcile.ts")).addReconcile],
   ["after-restore", async () => (await import("./after-restore.ts")).addAfterRestore],
   ["lost", async () => (await import("./lost.ts")).addLost],
+  ["notice", async () => (await import("./notice.ts")).addNotice],
   ["steps tokens grants rotate", async () => (await import("./bulk.ts")).addBulk],
   ["secret", async () => (await import("./credentials.ts")).addSecret],
   ["keys", async () => (await import("./credentials.ts")).addKeys],

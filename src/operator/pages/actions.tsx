@@ -24,6 +24,7 @@ import type { Action, ActionWork, WorkEnd } from "./action.ts";
 import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";
 import { FIXES } from "./ledgers-page.tsx";
 import { lostSales } from "./lost-page.tsx";
+import { NOTICE } from "./notice-page.tsx";
 import { Table } from "./parts.tsx";
 
 function bulk(action: BulkAction, of: "one" | "all"): Action {
@@ -174,6 +175,7 @@ export const OF_ALL: readonly Action[] = [
   setClientSecret,
   reseal,
   lostSales,
+  ...NOTICE,
 ];
 
 /** The routes of each action: GET shows a page that asks for confirmation, POST takes its form and begins the action. */

@@ -15,6 +15,7 @@ import { counted, moment } from "../wording.ts";
 import { guard } from "./access.tsx";
 import { actionRoutes, createActionRunner, yoursOfOne } from "./actions.tsx";
 import { actionPage, auditPage } from "./audit-pages.tsx";
+import { showCustomerView } from "./customer-view.tsx";
 import { MOUNT, operatorOf } from "./frame.tsx";
 import { ledgersPage } from "./ledgers-page.tsx";
 import { checkUpPage, overviewPage } from "./overview.tsx";
@@ -57,6 +58,10 @@ export function createOperatorPages(
     const record = await showResource(db, typedUuid(String(request.params["uuid"])));
     return resourcePage(record, await askedApps(ctx, record.uuid), yoursOfOne(ctx));
   });
+  router
+    .route("/resources/:uuid/customer")
+    .get((request, response) => showCustomerView(ctx, request, response))
+    .all(methodNotAllowed("GET, HEAD"));
   page("/ledgers", async () => ledgersPage(await knownDifferences(ctx)));
   page("/actions", async ({ query }) => auditPage(await actionsBefore(db, numberIn(query["before"]))));
   page("/actions/:id", async ({ params }) => {

@@ -2,6 +2,7 @@ import type { VNode } from "preact";
 import type { OpenContext } from "../../context.ts";
 import { KitError, messageOf } from "../../errors.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
+import { isAlive } from "../../resources/states.ts";
 import { VENDOR_CALL_KINDS } from "../../resources/step-kinds.ts";
 import { within } from "../../within.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
@@ -31,6 +32,11 @@ export function resourcePage(record: WholeResource, apps: VNode, yours: readonly
     content: (
       <>
         {state !== "deprovisioned" && <Actions of={[...OF_ONE, ...yours]} uuid={uuid} />}
+        {isAlive(state) && (
+          <p>
+            <A to={`/resources/${uuid}/customer`}>See what the customer sees</A>
+          </p>
+        )}
         <div class="pair">
           {(["Resource", "Credential"] as const).map((title) => (
             <Section title={title}>

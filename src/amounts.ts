@@ -1,0 +1,46 @@
+/**
+ * An amount that a plan has: a number of things, bytes, a time, or words for what has no number. `per` makes a rate of it:
+ * `{ count: 100_000, per: "day" }`. `Infinity` is unlimited.
+ */
+export type Amount = string | number | Measure;
+
+export type Measure = Readonly<
+  ({ count: number } | { bytes: number } | { seconds: number }) & { per?: string }
+>;
+
+const BYTES = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte", "petabyte"];
+const TIMES = { day: 86_400, hour: 3_600, minute: 60 };
+
+/** As customers read it: `10 GB`, `1,000`, `100,000 a day`, `30 days`, `unlimited`. A GB has 1,000,000,000 bytes. */
+export function amountInWords(amount: Amount): string {
+  if (typeof amount === "string") return amount;
+  if (numberIn(amount) === Infinity) return "unlimited";
+  if (typeof amount === "number") return amount.toLocaleString("en");
+  const per = amount.per ? ` ${/^[aeio]|^hour/i.test(amount.per) ? "an" : "a"} ${amount.per}` : "";
+  return wordsOf(amount) + per;
+}
+
+/** The number in an amount; `null` for words. */
+export function numberIn(amount: Amount): number | null {
+  if (typeof amount !== "object") return typeof amount === "number" ? amount : null;
+  return "bytes" in amount ? amount.bytes : "seconds" in amount ? amount.seconds : amount.count;
+}
+
+function wordsOf(measure: Measure): string {
+  if ("count" in measure) return measure.count.toLocaleString("en");
+  if ("seconds" in measure) {
+    const [unit, length] = Object.entries(TIMES).find(([, each]) => measure.seconds % each === 0) ?? [
+      "second",
+      1,
+    ];
+    return withUnit(measure.seconds / length, unit, "long");
+  }
+  // 999,999 bytes are 1 MB, not 1,000 kB.
+  const power = BYTES.findIndex((_, at) => Math.round(measure.bytes / 1_000 ** at) < 1_000);
+  const at = power < 0 ? BYTES.length - 1 : power;
+  return withUnit(measure.bytes / 1_000 ** at, BYTES[at]!, at === 0 ? "long" : "short");
+}
+
+function withUnit(value: number, unit: string, unitDisplay: "long" | "short"): string {
+  return value.toLocaleString("en", { style: "unit", unit, unitDisplay, maximumFractionDigits: 1 });
+}

@@ -1,0 +1,99 @@
+import type { ComponentChildren } from "preact";
+import { type Amount, amountInWords, numberIn } from "../amounts.ts";
+import type { Offer } from "../offer.ts";
+import type { CustomerResource } from "../people/contract.ts";
+import { Facts } from "./facts.tsx";
+
+// What a vendor can make a customer's page of. Plain HTML beside it, or in its place, looks well, too.
+
+export { amountInWords } from "../amounts.ts";
+export { Facts } from "./facts.tsx";
+
+export type Tone = "good" | "busy" | "bad" | "gone";
+
+/** Cards beside each other, as many as there is room for. */
+export function Cards({ children }: { children: ComponentChildren }) {
+  return <div class="cards">{children}</div>;
+}
+
+/** A part of the page with a title. `isWhole`: it takes the whole width. */
+export function Card(props: { title: string; isWhole?: boolean; children: ComponentChildren }) {
+  return (
+    <section class={props.isWhole ? "card whole" : "card"}>
+      <h2>{props.title}</h2>
+      {props.children}
+    </section>
+  );
+}
+
+/** A word for a state; its colour adds nothing that is not in the word. */
+export function State({ tone, children }: { tone: Tone; children: ComponentChildren }) {
+  return <span class={`state ${tone}`}>{children}</span>;
+}
+
+/** Whether the add-on can be used. */
+export function StateOf({ resource: { state } }: { resource: CustomerResource }) {
+  if (state === "provisioned") return <State tone="good">Ready</State>;
+  return <State tone="busy">Being made; this takes a few minutes</State>;
+}
+
+interface PlanCardProps {
+  offer: Offer;
+  resource: CustomerResource;
+  /** Where plans are changed: `page.dashboard`. */
+  dashboard: string | null;
+}
+
+/** The plan with what it includes. One that is no longer sold has its name alone. */
+export function PlanCard({ offer, resource: { plan, isChangingPlan }, dashboard }: PlanCardProps) {
+  const sold = Object.hasOwn(offer.plans, plan) ? offer.plans[plan]! : null;
+  const included = Object.entries(sold?.includes ?? {});
+  return (
+    <section class="card plan">
+      <h2>Plan</h2>
+      <p class="chosen">
+        {plan}
+        {isChangingPlan && <State tone="busy">the change is under way</State>}
+      </p>
+      {sold && <p>{sold.description}</p>}
+      {included.length > 0 && (
+        <Facts of={included.map(([name, amount]) => [capital(name), amountInWords(amount)])} />
+      )}
+      {dashboard !== null && (
+        <p class="foot">
+          <a href={dashboard}>Change the plan on the platform's dashboard</a>
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** How much of something is used, in words and as a bar, which changes its colour at 80 % and at 100 %. */
+export function Usage({ name, used, of }: { name: string; used: Amount; of: Amount }) {
+  const [some, all] = [numberIn(used), numberIn(of)];
+  const share = some === null || all === null || all === 0 || all === Infinity ? null : some / all;
+  const tone = share === null || share < 0.8 ? "good" : share < 1 ? "busy" : "bad";
+  const words =
+    all === Infinity ? `${amountInWords(used)}, no limit` : `${amountInWords(used)} of ${amountInWords(of)}`;
+  const percent =
+    share === null ? "" : 0 < share && share < 0.01 ? ", under 1 %" : `, ${Math.floor(share * 100)} %`;
+  return (
+    <div class={`usage ${tone}`}>
+      <p>
+        <strong>{name}</strong> <span>{words + percent}</span>
+      </p>
+      {share !== null && <progress value={Math.min(share, 1)} max={1} aria-label={`${name}: ${words}`} />}
+    </div>
+  );
+}
+
+/** Around what may be wider than a phone, such as a table: it scrolls by itself, also with the keyboard. */
+export function Wide({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    <div class="scroll" role="region" aria-label={label} tabIndex={0}>
+      {children}
+    </div>
+  );
+}
+
+const capital = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
