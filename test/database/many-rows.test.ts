@@ -5,7 +5,7 @@ import { positional } from "../../src/database/statement.ts";
 import { findOldCredentials } from "../../src/extend/store.ts";
 import { stateOfCredentials, stateOfWork } from "../../src/metrics/store.ts";
 import { attention, steps, tokens } from "../../src/operator/doctor/work.ts";
-import { listResources } from "../../src/operator/resources.ts";
+import { listResources } from "../../src/operator/resource-list.ts";
 import { resourcesToTake } from "../../src/operator/store.ts";
 import { prunePeopleAndCustomers } from "../../src/people/store.ts";
 import { failStranded } from "../../src/resources/end-store.ts";
