@@ -33,6 +33,8 @@ export interface Pace {
   readonly checkMs: number;
   /** How often a process writes that it runs; after six times as long without, it is missing. */
   readonly beatMs: number;
+  /** How often `kit events --follow` looks for new events. */
+  readonly followMs: number;
 }
 
 export const PACE: Pace = {
@@ -51,6 +53,7 @@ export const PACE: Pace = {
   listMs: 60_000,
   checkMs: 10_000,
   beatMs: 10_000,
+  followMs: 1_000,
 };
 
 /** Seconds after the n-th try, the last value repeating; jitter adds or subtracts the share `spread`. */

@@ -4,7 +4,7 @@ import { statement } from "../database/statement.ts";
 import type { Sample } from "./metrics.ts";
 
 /** The metric that is also stored by the hour, for a plot of the operator's pages. */
-const KEPT_BY_THE_HOUR = "addon_refreshes_total";
+export const KEPT_BY_THE_HOUR = "addon_refreshes_total";
 
 // One total for each series, over all processes and beyond their restarts. Behind a router, a scrape reaches an
 // arbitrary web process and never a worker: totals of one process would jump from scrape to scrape, and miss the work

@@ -5,6 +5,7 @@ import { addAfterRestore } from "./after-restore.ts";
 import { addConfig } from "./config.ts";
 import { addKeys, addSecret } from "./credentials.ts";
 import { addDoctor, addMigrate } from "./doctor.ts";
+import { addEvents } from "./events.ts";
 import { type Host, paintOf } from "./host.ts";
 import { addLost } from "./lost.ts";
 import { addManifest } from "./manifest.ts";
@@ -20,6 +21,7 @@ const COMMANDS = [
   addMigrate,
   addProcesses,
   addResources,
+  addEvents,
   addReconcile,
   addAfterRestore,
   addLost,

@@ -8,6 +8,7 @@ import { refreshesSettled } from "../../credentials/pools.ts";
 import type { Database } from "../../database/database.ts";
 import { type Environment, readEnvironment } from "../../environment.ts";
 import { messageOf } from "../../errors.ts";
+import { PACE } from "../../pace.ts";
 import { takeWarnings } from "../../process/node-process.ts";
 import { onSignals } from "../../process/run-process.ts";
 import type { Offer } from "../../resources/contract.ts";
@@ -55,12 +56,13 @@ export function createSession(
   const closers: (() => Promise<void>)[] = [];
   const stopping = new AbortController();
   let isStoppedInOrder = false;
+  let isStoppedQuietly = false;
   let scrubber: Scrubber | null = null;
   let tokensStored = () => Promise.resolve();
   let entry: Awaited<ReturnType<typeof beginEntry>> | null = null;
 
   const scrub = (text: string) => scrubber?.scrub(text) ?? text;
-  const paint = () => paintOf(host, "stderr");
+  const paint = (stream: "stdout" | "stderr" = "stderr") => paintOf(host, stream);
   /** On standard error, for people; nothing under --json. */
   const say = (line: string): void => void (json || progress.say(line));
   const warn = (what: string, error: unknown): void =>
@@ -128,7 +130,7 @@ export function createSession(
   };
   onSignals(host, STOPPING, {
     first(signal) {
-      say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
+      if (!isStoppedQuietly) say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
       stopping.abort();
       // The pair of tokens that a call in progress brings may be the only valid one.
       if (!isStoppedInOrder)
@@ -156,9 +158,13 @@ export function createSession(
       throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
   }
 
-  /** What long work needs: it is aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP, and must end soon after that. */
-  function how(): How {
+  /**
+   * What long work needs: it is aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP, and must end soon after that. `isQuiet`: it
+   * only reads, until it is stopped.
+   */
+  function how({ isQuiet = false } = {}): How {
     isStoppedInOrder = true;
+    isStoppedQuietly = isQuiet;
     return { signal: stopping.signal, onProgress };
   }
 
@@ -169,6 +175,8 @@ export function createSession(
 
   return {
     host,
+    isJson: json,
+    pace: { ...PACE, ...parts.pace },
     say,
     paint,
     settings,

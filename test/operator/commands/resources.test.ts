@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ResourcePage } from "../../../src/operator/resources.ts";
+import type { ResourcePage } from "../../../src/operator/resource-list.ts";
 import { aProvisionRequest } from "../../support/a-provision-request.ts";
 import { aVendor } from "../../support/a-vendor.ts";
 import { interleavings } from "../../support/interleavings.ts";
