@@ -139,14 +139,15 @@ const TYPES = {
   lost: ["provision_lost"],
   refresh: ["tokens_refreshed"],
 };
+// Of two at the same time, that of the former source is the newer one.
 const derived = (uuids: readonly string[] | null): Record<string, Source> => ({
-  r: {
-    types: TYPES.request,
-    before: (tx, { plan, app }, older) => tx.query(requests, { plan, app, uuids, ...older }),
-  },
   f: {
     types: TYPES.refusal,
     before: (tx, { plan, app }, older) => tx.query(refused, { plan, app, uuids, ...older }),
+  },
+  r: {
+    types: TYPES.request,
+    before: (tx, { plan, app }, older) => tx.query(requests, { plan, app, uuids, ...older }),
   },
   l: {
     types: TYPES.lost,
@@ -253,7 +254,7 @@ export async function newest(
   };
   const rows = new Map<string, EventRow>();
   let upTo: number | null = null;
-  for (const [letter, source] of Object.entries(OF_ALL)) {
+  for (const [letter, source] of Object.entries(OF_ALL).reverse()) {
     const found = isWanted(source) ? await read[letter]!() : [];
     for (const row of found) rows.set(letter + row.place, row);
     if (letter === "e" && found.length === MOST_NEW) upTo = Number(found.at(-1)!.place);

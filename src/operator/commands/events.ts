@@ -33,7 +33,11 @@ counted by the hour, for all resources together (uuid is null then).`,
       const paint = session.paint("stdout");
       const write = (event: StreamEvent) =>
         session.write(session.isJson ? jsonText(event) : lineOf(paint, event));
-      const { signal } = session.how({ isQuiet: true });
+      const { stdout } = session.host;
+      const gone = new AbortController();
+      // A reader that goes while nothing happens is noticed by the next event.
+      for (const end of ["error", "close"]) stdout.once(end, () => gone.abort());
+      const signal = AbortSignal.any([session.how({ isQuiet: true }).signal, gone.signal]);
       const events = follow
         ? followEvents(db, {
             ...wish,

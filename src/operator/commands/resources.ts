@@ -201,7 +201,7 @@ function notUnique(typed: string, { candidates, total }: Candidates): Outcome {
   const more = total > candidates.length ? `, the first ${candidates.length} of them` : "";
   const message = `${counted(total, "resource")} contain "${typed}": name one by its uuid${more}.`;
   return {
-    data: { id: "not_unique", message, candidates },
+    data: { id: "not_unique", message, total, candidates },
     isComplaint: true,
     exitCode: USED_WRONGLY,
     show: (paint) => `${paint.red("✗")} ${safe(message)}\n\n${table(paint, candidates.map(inRow))}`,

@@ -80,7 +80,7 @@ function Apps({ of: { primary, attachments } }: { of: AppsReport }) {
 /** The newest first. */
 function Timeline({ of: { events, actions } }: { of: WholeResource }) {
   const happenings = [
-    ...events.map(({ at, type, detail }) => ({
+    ...events.toReversed().map(({ at, type, detail }) => ({
       at,
       what: type.replaceAll("_", " "),
       details: detailsInWords(detail),
@@ -90,7 +90,7 @@ function Timeline({ of: { events, actions } }: { of: WholeResource }) {
       what: [<bdi>{operator.name}</bdi>, `: ${action}`],
       details: state,
     })),
-  ].sort((one, other) => (one.at < other.at ? 1 : -1));
+  ].sort((one, other) => other.at.localeCompare(one.at));
   const shown = happenings.map(({ at, what, details }) => {
     return [<Moment at={at} />, [what, " ", <small>{details}</small>]] as const;
   });
