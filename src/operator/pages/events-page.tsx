@@ -15,7 +15,7 @@ import { A, Filters, type Look, Moment, Options, Pager, Select, State, Table } f
 export const EVENTS_QUERY = ["type", "plan", "app", "after"] as const;
 export const EVENTS_SIZE = 25;
 
-const LOOKS: Partial<Record<EventGroup, Look>> = { asked: "wait", failed: "bad", ended: "gone" };
+const LOOKS: Partial<Record<EventGroup, Look>> = { failed: "bad", ended: "gone" };
 
 /** `plans`: those on offer. */
 export function eventsPage(
@@ -54,7 +54,7 @@ export function eventsPage(
         <Filters path="/events" of={wish} />
         <Table
           columns={[
-            ["When", ({ at }) => <Moment at={at} />],
+            ["When", ({ at }) => <Moment at={at} exact />],
             ["What", ({ type }) => <What type={type} />],
             ["Resource", whose],
             ["App", ({ app }) => <bdi>{app?.name ?? "–"}</bdi>],
@@ -69,9 +69,11 @@ export function eventsPage(
   };
 }
 
-const What = ({ type }: { type: string }) => (
-  <State of={type.replaceAll("_", " ")} look={LOOKS[groupOf(type) ?? "changed"] ?? "well"} />
-);
+function What({ type }: { type: string }) {
+  const words = type.replaceAll("_", " ");
+  const group = groupOf(type);
+  return group === "asked" ? <strong>{words}</strong> : <State of={words} look={LOOKS[group!] ?? "well"} />;
+}
 
 const whose = ({ uuid, name }: { uuid: string | null; name: string | null }) =>
   uuid === null ? (

@@ -28,13 +28,13 @@ export function State({ of, look = LOOKS[of] ?? "gone" }: { of: string; look?: L
   return <span class={`state ${look}`}>{of}</span>;
 }
 
-/** A time in readable form, UTC, with its distance from `now`: by the clock that the time is of, or ours. */
-export function Moment({ at, now }: { at: string | Date; now?: string }) {
+/** A time in readable form, UTC, with its distance from `now`: by the clock that the time is of, or ours. `exact`: to the second. */
+export function Moment({ at, now, exact = false }: { at: string | Date; now?: string; exact?: boolean }) {
   const iso = new Date(at).toISOString();
   const nowMs = now === undefined ? Date.now() : Date.parse(now);
   return (
     <time dateTime={iso}>
-      {iso.slice(0, 16).replace("T", " ")} <small>({distance(iso, nowMs)})</small>
+      {iso.slice(0, exact ? 19 : 16).replace("T", " ")} <small>({distance(iso, nowMs)})</small>
     </time>
   );
 }

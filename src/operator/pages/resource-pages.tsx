@@ -92,7 +92,7 @@ function Timeline({ of: { events, actions } }: { of: WholeResource }) {
     })),
   ].sort((one, other) => other.at.localeCompare(one.at));
   const shown = happenings.map(({ at, what, details }) => {
-    return [<Moment at={at} />, [what, " ", <small>{details}</small>]] as const;
+    return [<Moment at={at} exact />, [what, " ", <small>{details}</small>]] as const;
   });
   return <Facts of={shown} />;
 }
