@@ -118,6 +118,8 @@ export function listed(
   const { [sort]: inOrder, total } = STATEMENTS[wanted.credential === null ? "resources" : "credentials"];
   return db.planned(async (tx) => {
     const uuids = (await tx.query(inOrder, { ...values, ...page })).map(({ uuid }) => uuid);
+    // A search that finds less than a page has read all.
+    if (page.after === null && uuids.length < page.size) return { uuids, total: uuids.length };
     return { uuids, ...(await oneRow(tx, total, values))! };
   }, LONGEST_LIST_MS);
 }
