@@ -39,6 +39,8 @@ export interface Pace {
   readonly beatMs: number;
   /** How often a command with `--watch` looks again. */
   readonly watchMs: number;
+  /** How often `kit events --follow` looks for new events. */
+  readonly followMs: number;
 }
 
 export const PACE: Pace = {
@@ -60,6 +62,7 @@ export const PACE: Pace = {
   checkMs: 10_000,
   beatMs: 10_000,
   watchMs: 5_000,
+  followMs: 1_000,
 };
 
 /** The seconds after the n-th attempt; the last value repeats. A random part of at most `spread` is added or subtracted. */

@@ -29,8 +29,8 @@ export type Failed = { name: string; isWrite: boolean };
 export type Database = Queryable & {
   /** Commits when `work` resolves, rolls back when it throws. `work` must wait only for the database. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
-  /** As `transaction`, but each statement is planned for its values and may take five minutes. */
-  planned<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+  /** As `transaction`, but each statement is planned for its values and may take five minutes, or `upToMs`. */
+  planned<T>(work: (tx: Queryable) => Promise<T>, upToMs?: number): Promise<T>;
   /** As `query`, in a `planned` transaction: for a statement that reads many rows. */
   readWhole: Queryable["query"];
   /**
@@ -63,7 +63,7 @@ const BY_KEY =
 const LONGEST_PLANNED_MS = 300_000;
 /** Options of `retryWhileUnreachable` around `readWhole`, each attempt of which may last this long. */
 export const READS_WHOLE = { upToMs: LONGEST_PLANNED_MS };
-const BEGIN_PLANNED = `BEGIN; SET LOCAL statement_timeout = ${LONGEST_PLANNED_MS};
+const beginPlanned = (upToMs: number) => `BEGIN; SET LOCAL statement_timeout = ${upToMs};
 SET LOCAL plan_cache_mode = force_custom_plan;
 SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on`;
 
@@ -93,8 +93,8 @@ export function openDatabase(settings: DatabaseSettings): Database {
     }
   };
 
-  const planned: Database["planned"] = async (work) =>
-    inTransaction(await connect(), work, onFailed, BEGIN_PLANNED, LONGEST_PLANNED_MS);
+  const planned: Database["planned"] = async (work, upToMs = LONGEST_PLANNED_MS) =>
+    inTransaction(await connect(), work, onFailed, beginPlanned(upToMs), upToMs);
 
   return {
     query,

@@ -29,7 +29,10 @@ export function factsOf(resource: WholeResource) {
       "Last error": credential.lastError,
       Flags: credential.flags.join(", ") || null,
     }),
-    "Waiting steps": steps.map((step): NamedFact => [step.kind, stepInWords(step, resource.readAt)]),
+    "Waiting steps": steps.map((step): NamedFact => {
+      const name = step.plan === null ? step.kind : `${step.kind} to ${step.plan}`;
+      return [name, stepInWords(step, resource.readAt)];
+    }),
   } satisfies Record<string, readonly NamedFact[]>;
 }
 

@@ -1,13 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
-import { STATES_OF_RESOURCES } from "../credentials/states.ts";
-import type { Event, Step } from "../database/client/client.ts";
+import type { Step } from "../database/client/client.ts";
 import { databaseClock } from "../database/clock.ts";
 import type { Database } from "../database/database.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import type { Queryable } from "../database/statement.ts";
 import { Refusal } from "../errors.ts";
-import { LONGEST_ACTION_MS } from "../extend/store.ts";
 import { wakeBy } from "../jobs/run.ts";
 import { forgetAbout, type MarkKind } from "../ledgers/store.ts";
 import { createLog } from "../logging/log.ts";
@@ -22,9 +20,9 @@ import { createScrubber } from "../secret.ts";
 import { NO_TRACE } from "../trace/trace.ts";
 import { isJsonObject, parsedJson, readUuid } from "../values.ts";
 import { actionsBefore } from "./audit.ts";
-import { UnknownResource, UsedWrongly } from "./errors.ts";
+import { UnknownResource } from "./errors.ts";
+import { storyOf } from "./events.ts";
 import { isWrittenBy, readRecords, type RecordRow } from "./records-store.ts";
-import { LIST_SIZE, listedUuids } from "./store.ts";
 import type { How } from "./work-through.ts";
 
 /** One add-on resource as operators see it, without secrets. Times are ISO 8601, UTC. */
@@ -36,38 +34,7 @@ export type WholeResource = Awaited<ReturnType<typeof showResource>>;
 export type WaitingStep = WholeResource["steps"][number];
 
 const MOST_EVENTS = 300;
-const GONE: MarkKind = "gone_at_platform";
-
-export type ResourcePage = Awaited<ReturnType<typeof listResources>>;
-
-export interface Search {
-  /** Of the resource or of its credential. */
-  state?: string | undefined;
-  /** How the uuid, the name or the app's name begins; or the plan, the region or the app's id. */
-  text?: string | undefined;
-  after?: string | undefined;
-}
-
-export const STATES: readonly string[] = [...RESOURCE_STATES, ...STATES_OF_RESOURCES];
-
-/** The newest first, tombstones included. Throws {@link UsedWrongly}. */
-export async function listResources(db: Database, { state = "", text, after }: Search) {
-  if (state !== "" && !STATES.includes(state))
-    throw new UsedWrongly(`There is no state "${state}". States: ${STATES.join(", ")}.`);
-  const place = readUuid(after);
-  if (after !== undefined && place === null)
-    throw new UsedWrongly(`"${after}" is not a place in the list: use the "next" of a page.`);
-  const isOfBusiness = (RESOURCE_STATES as readonly string[]).includes(state);
-  const found = await listedUuids(db, {
-    after: place,
-    state: isOfBusiness ? state : null,
-    credential: isOfBusiness ? null : state || null,
-    text: text ?? null,
-  });
-  const uuids = found.slice(0, LIST_SIZE);
-  const resources = await recordsOf(db, uuids);
-  return { resources, next: found.length > LIST_SIZE ? uuids.at(-1)! : null };
-}
+export const GONE: MarkKind = "gone_at_platform";
 
 /** In the order of the uuids. */
 export const recordsOf = async (db: Queryable, uuids: readonly string[]): Promise<ResourceRecord[]> =>
@@ -77,29 +44,18 @@ export const recordsOf = async (db: Queryable, uuids: readonly string[]): Promis
 export async function showResource(db: Database, uuid: string) {
   const [record] = await recordsOf(db, [uuid]);
   if (!record) throw new UnknownResource(uuid);
+  const events = await storyOf(db, uuid, MOST_EVENTS);
   const prisma = await db.prisma();
-  const events = await prisma.event.findMany({
-    where: { uuid },
-    orderBy: { id: "desc" },
-    take: MOST_EVENTS,
-  });
   const steps = await prisma.step.findMany({ where: { uuid }, orderBy: { id: "asc" } });
   const nowMs = await databaseClock(db);
   return {
     ...record,
     steps: steps.map((step) => waiting(step, nowMs)),
-    events: events.reverse().map((event) => eventOf(event, nowMs)),
+    events: events.map(({ at, type, detail }) => ({ at, type, detail })),
     actions: (await actionsBefore(db, null, uuid)).entries,
     /** When it was read, by the database's clock: what is to come is later. */
     readAt: new Date(nowMs).toISOString(),
   };
-}
-
-function eventOf({ at, type, detail }: Event, nowMs: number) {
-  const { state } = Object(detail) as { state?: string };
-  const isOver = nowMs - at.getTime() > LONGEST_ACTION_MS;
-  const isLost = type === "customer_action" && state === "running" && isOver;
-  return { at: at.toISOString(), type, detail: isLost ? { ...Object(detail), state: "unknown" } : detail };
 }
 
 function recordOf(row: RecordRow) {
@@ -137,9 +93,11 @@ function credentialOf(row: RecordRow) {
 }
 
 function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step, nowMs: number) {
-  const { said = null } = Object(detail) as { said?: string };
+  const { said = null, plan = null } = Object(detail) as { said?: string; plan?: string };
   return {
     kind,
+    /** The new plan of a plan change. */
+    plan,
     /** How often it was tried; counted anew each time the vendor's service answers "later". */
     tries: attempts,
     lastError,

@@ -1,6 +1,6 @@
 import { IS_RECOVERABLE } from "../credentials/grant-store.ts";
 import { GRANT_SECONDS } from "../credentials/states.ts";
-import type { ClientSecret, Credential, Resource, Step as StoredStep } from "../database/client/client.ts";
+import type { ClientSecret, Credential, Step as StoredStep } from "../database/client/client.ts";
 import type { Database } from "../database/database.ts";
 import { columnsOf, oneRow, type Queryable, type RowOf, statement } from "../database/statement.ts";
 import { whereGone } from "../ledgers/store.ts";
@@ -125,29 +125,6 @@ const endings = statement<object, Counted>("count_unrefreshable").sql(
 );
 /** Active resources without a refresh token, whose access ends with the token they have; `some`: the first ones. */
 export const unrefreshable = async (db: Queryable) => (await oneRow(db, endings))!;
-
-export const LIST_SIZE = 100;
-
-/** What to list: resources after one, of a state, of a credential's state, with a text; `null`: whichever. */
-type Wanted = Record<"after" | "state" | "credential" | "text", string | null>;
-
-// Planned for its values, so that a condition whose value is null costs nothing and a rare state of credentials is found
-// by its partial index. A search reads all resources: an index for it would have to be updated by each provision.
-const list = statement<Wanted, Pick<Resource, "uuid">>("list_resources").sql(
-  `SELECT r.uuid FROM resources r JOIN credentials c USING (uuid)
-   WHERE (r.created_at, r.uuid) < (
-       -- The place of the last resource is read here, because a Date of JavaScript lacks its microseconds.
-       CASE WHEN :after::uuid IS NULL THEN 'infinity' ELSE (SELECT created_at FROM resources WHERE uuid = :after) END,
-       coalesce(:after::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-     AND (:state::text IS NULL OR r.state = :state) AND (:credential::text IS NULL OR c.state = :credential)
-     AND (:text::text IS NULL OR r.uuid::text ^@ lower(:text) OR r.name ^@ :text OR r.app_name ^@ :text
-       OR :text IN (r.plan, r.region) OR r.app_id::text = lower(:text))
-   ORDER BY r.created_at DESC, r.uuid DESC LIMIT ${LIST_SIZE + 1}`,
-);
-
-/** Of the resources that come after one in the list, the newest first, those wanted; one more than a page has. */
-export const listedUuids = async (db: Database, wanted: Wanted): Promise<string[]> =>
-  (await db.readWhole(list, wanted)).map(({ uuid }) => uuid);
 
 /** How many fail, some of them, and the last answer to the first. */
 type Failing = Counted & Pick<Credential, "lastError">;

@@ -57,7 +57,7 @@ const WIDE = `
   td, tbody th { min-width: 6rem; overflow-wrap: anywhere; }
   :is(td, tbody th) small { display: block; }
   main form.search { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: end; margin: 0 0 1.5rem; }
-  form.search label { margin: 0; flex: 1 1 12rem; }
+  form.search label { margin: 0; flex: 1 1 9rem; &.long { flex-basis: 17rem; flex-grow: 2; } }
   form.search :is(input, select, button) { margin-bottom: 0; }
   main form.ask { display: block; margin: 1.5rem 0 0; max-width: 40rem; }
   form.ask .row { display: flex; flex-wrap: wrap; gap: 0.75rem 1.5rem; align-items: center; margin-top: 1.5rem; }
@@ -95,6 +95,11 @@ const WIDE = `
     :is(td, thead th:not(:first-child)) { text-align: right; }
     .none { color: var(--pico-muted-color); } }
   .small { font-size: 0.85rem; }
+  .filters { padding: 0; display: flex; flex-wrap: wrap; gap: 0.5rem; margin: 0 0 0.75rem;
+    li { list-style: none; margin: 0; padding: 0.15rem 0.7rem; border: 1px solid var(--line); border-radius: 1rem; font-size: 0.9rem; overflow-wrap: anywhere; }
+    a { padding: 0.2rem; text-decoration: none; } }
+  .unseen { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; white-space: nowrap; }
+  .pager { display: flex; gap: 1.5rem; }
   .plot { margin: 0 0 1rem; figcaption { padding: 0; margin-bottom: 0.5rem; font-weight: 600; }
     rect { fill: var(--bar); } rect.bad { fill: var(--bad); } line { stroke: var(--line); }
     text { fill: var(--pico-muted-color); font-size: 11px; } }

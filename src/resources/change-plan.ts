@@ -85,10 +85,10 @@ async function begin(ctx: Context, tx: Queryable, wish: PlanChange, isLate: bool
     return (await acceptChange(tx, uuid, last.key)) ? takesLonger(plan) : null;
   if (plan === present) return unchanged(ctx, tx, wish);
   if (open.length === 0 && resource.state !== "provisioning") {
-    await writeChange(tx, wish, "claimed");
+    await writeChange(tx, { ...wish, was: present }, "claimed");
     return step;
   }
-  await writeChange(tx, wish, "queued");
+  await writeChange(tx, { ...wish, was: present }, "queued");
   return queued;
 }
 

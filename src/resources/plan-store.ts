@@ -23,7 +23,8 @@ export const openStepsOf = (tx: Queryable, uuid: string) => tx.query(openSteps, 
 /** A requested plan change, with the idempotency key of its step. */
 export type PlanChange = Pick<Step, "uuid" | "key" | "requestId" | "traceparent"> & { plan: string };
 
-const planChange = statement<PlanChange & { isQueued: boolean }>("write_plan_change").sql(
+/** `was`: the plan that it changes, or that of the change before it. */
+const planChange = statement<PlanChange & { was: string; isQueued: boolean }>("write_plan_change").sql(
   `WITH step AS (
      INSERT INTO steps (uuid, key, kind, detail, due_at, attempts, lease, leased_until, request_id, traceparent)
      SELECT :uuid::uuid, :key::uuid, 'change_plan',
@@ -36,11 +37,12 @@ const planChange = statement<PlanChange & { isQueued: boolean }>("write_plan_cha
        :requestId::text, :traceparent::text
    )
    INSERT INTO events (uuid, type, detail)
-   SELECT :uuid, 'plan_change_queued', jsonb_build_object('plan', :plan::text) WHERE :isQueued::bool`,
+   SELECT :uuid, CASE WHEN :isQueued::bool THEN 'plan_change_queued' ELSE 'plan_change_asked' END,
+     jsonb_build_object('plan', :plan::text, 'was', :was::text)`,
 );
 
 /** Writes the step of a plan change: either claimed by this process, or accepted and queued behind the open steps. */
-export const writeChange = (tx: Queryable, change: PlanChange, as: "claimed" | "queued") =>
+export const writeChange = (tx: Queryable, change: PlanChange & { was: string }, as: "claimed" | "queued") =>
   tx.query(planChange, { ...change, isQueued: as === "queued" });
 
 const accept = statement<{ uuid: string; key: string }>("accept_plan").sql(

@@ -182,7 +182,10 @@ inChromium("an operator with a password", () => {
     for (const [name, path] of [
       ["overview", ""],
       ["resources", "/resources"],
+      ["resources-found", "/resources?text=teapots&state=provisioned&plan=basic&sort=name"],
       ["resource", `/resources/${uuid}`],
+      ["events", "/events"],
+      ["events-of-one-type", "/events?type=failed&plan=basic"],
       ["ledgers", "/ledgers"],
       ["ledgers-question", "/ledgers/fix-gone_at_platform"],
       ["check-up", "/check-up"],

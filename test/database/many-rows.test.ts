@@ -7,7 +7,8 @@ import { findOldCredentials } from "../../src/extend/store.ts";
 import { stateOfCredentials, stateOfCustomers, stateOfWork } from "../../src/metrics/store.ts";
 import { readBusiness } from "../../src/operator/business.ts";
 import { attention, steps, tokens } from "../../src/operator/doctor/work.ts";
-import { listResources } from "../../src/operator/resources.ts";
+import { listEvents } from "../../src/operator/events.ts";
+import { listResources } from "../../src/operator/resource-list.ts";
 import { resourcesToTake } from "../../src/operator/store.ts";
 import { pruneCustomers } from "../../src/people/customer-store.ts";
 import { prunePeople } from "../../src/people/store.ts";
@@ -62,12 +63,14 @@ describe("among many rows, nearly all in good order,", () => {
         asked.push([what, what.bind(...values), settings]);
         return query(what, ...values);
       };
-    const { query, readWhole } = opened.database;
+    const { query, readWhole, planned } = opened.database;
     const forItsValues = "SET plan_cache_mode = force_custom_plan; SET random_page_cost = 1.1";
     await work({
       ...opened.database,
       query: watched(byKey, query),
       readWhole: watched(forItsValues, readWhole),
+      planned: (begun, ms) =>
+        planned((tx) => begun({ query: watched(forItsValues, (...of) => tx.query(...of)) }), ms),
     });
     const inSql = (value: unknown) =>
       value === null ? "NULL" : Array.isArray(value) ? `'{${value.join(",")}}'` : `'${String(value)}'`;
@@ -92,6 +95,8 @@ describe("among many rows, nearly all in good order,", () => {
       (db: Database) => attention(services(db)),
       (db: Database) => reopenSome(db, ["a"]),
       (db: Database) => listResources(db, { state: "needs_reauth" }),
+      (db: Database) => listResources(db, { state: "failed" }),
+      (db: Database) => listEvents(db, { type: "failed" }, 25),
       (db: Database) => prunePeople({ db }).then(() => pruneCustomers({ db })),
       (db: Database) => stateOfCredentials(db),
       (db: Database) => stateOfCustomers(db),

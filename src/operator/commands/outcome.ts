@@ -9,11 +9,12 @@ import type { Paint } from "./host.ts";
 
 export const DONE = 0;
 export const FAILED = 1;
+export const USED_WRONGLY = 2;
 export const MISCONFIGURED = 78;
 const EXIT_CODES: Readonly<Record<string, number>> = {
-  used_wrongly: 2,
-  invalid_path: 2,
-  foreign_resource: 2,
+  used_wrongly: USED_WRONGLY,
+  invalid_path: USED_WRONGLY,
+  foreign_resource: USED_WRONGLY,
   misconfigured: MISCONFIGURED,
 };
 

@@ -1,20 +1,40 @@
 import { Option } from "commander";
 import { typedUuid, UnknownResource } from "../errors.ts";
 import { exportResources } from "../export.ts";
+import { SORT_NAMES } from "../list-store.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
+import {
+  type Candidates,
+  FAILING,
+  listResources,
+  meantBy,
+  type Search,
+  shownOf,
+  STATES,
+} from "../resource-list.ts";
 import {
   eraseResource,
   importInstallations,
-  listResources,
   type ResourceRecord,
   showResource,
-  STATES,
   type WholeResource,
 } from "../resources.ts";
 import { counted, moment, type NamedFact, planInWords, some } from "../wording.ts";
 import type { Paint } from "./host.ts";
 import { inputLines } from "./lines.ts";
-import { DONE, entryText, example, facts, FAILED, jsonText, marked, table } from "./outcome.ts";
+import {
+  DONE,
+  entryText,
+  example,
+  facts,
+  FAILED,
+  jsonText,
+  marked,
+  type Outcome,
+  safe,
+  table,
+  USED_WRONGLY,
+} from "./outcome.ts";
 import { JSON_LINES, writeLines } from "./pages.ts";
 import type { KitCommand } from "./session.ts";
 
@@ -29,33 +49,49 @@ export function addResources(program: KitCommand): void {
     .addOption(
       new Option(
         "--state <state>",
-        "only those in this state: of the business, or of the credential",
-      ).choices(STATES),
+        "only those in this state: of the business, of the credential, or gone_at_platform",
+      ).choices([...STATES]),
     )
-    .option("--search <text>", "how the uuid, name or app begins; or its plan, region or app id")
+    .option("--failing [call]", `only those of which this call fails now: ${FAILING.join(", ")}`)
+    .option("--error <text>", "only those whose last error contains this")
+    .option("--plan <plan>", "only those of this plan")
+    .option("--app <app>", "only those of the app with this name or id")
+    .option(
+      "--search <text>",
+      "a part, in any case, of the uuid, name, app or e-mail of who is signed on; or the region",
+    )
+    .option("--sort <order>", `by ${SORT_NAMES.join(", ")}`)
     .option("--after <cursor>", 'the next page: the "next" of the one before')
     .option(...JSON_LINES)
-    .does(async (session, { search: text, jsonLines, ...search }: Listed) => {
+    .does(async (session, { jsonLines, ...typed }: Typed) => {
+      const { search: text, failing, ...others } = typed;
+      const wanted = { ...others, text, failing: failing === true ? "any" : failing };
       const db = await session.database();
-      const pageAfter = (after?: string) => listResources(db, { text, ...search, after });
+      const pageAfter = (after?: string) => listResources(db, { ...wanted, after });
       if (jsonLines)
-        return writeLines(session, search.after, async (after) => {
+        return writeLines(session, typed.after, async (after) => {
           const { resources: items, next } = await pageAfter(after);
           return { items, next };
         });
-      const page = await pageAfter(search.after);
-      const { resources: found, next } = page;
-      const more = next === null ? "" : ` For more, the same command with --after ${next}`;
-      const end = `${counted(found.length, "resource")}.${more}`;
-      return { data: page, show: (paint) => `${table(paint, found.map(inRow))}\n\n${end}` };
+      const page = await pageAfter(typed.after);
+      const more = page.next === null ? "" : ` For more, the same command with --after ${page.next}`;
+      const end = `${shownOf(page)}.${more}`;
+      return { data: page, show: (paint) => `${table(paint, page.resources.map(inRow))}\n\n${end}` };
     });
 
   resources
     .command("show")
-    .argument("<uuid>", "the resource", typedUuid)
+    .argument("<resource>", "its uuid, or what only its uuid, name or app contains, in any case")
     .description("one resource, with what happened to it")
-    .does(async (session, uuid: string) => {
-      const resource = await showResource(await session.database(), uuid);
+    .addHelpText(
+      "after",
+      `${example("kit resources show quiet-31")}\n\nExit code 2: several contain it. They are listed.`,
+    )
+    .does(async (session, typed: string) => {
+      const db = await session.database();
+      const meant = await meantBy(db, typed);
+      if ("candidates" in meant) return notUnique(typed, meant);
+      const resource = await showResource(db, meant.uuid);
       return { data: resource, show: (paint) => resourceText(paint, resource) };
     });
 
@@ -171,20 +207,34 @@ of its config vars, its events, who signed on to it, what was done to it, and at
 "yours" what your service keeps (exportData). Tombstones are among them. Tokens of
 the platform never are. kit resources import takes the lines again.`;
 
-interface Listed {
+type Typed = Omit<Search, "text" | "failing"> & {
   search?: string;
-  state?: string;
-  after?: string;
+  failing?: string | true;
   jsonLines?: boolean;
-}
+};
 
-const inRow = ({ uuid, plan, state, credential, name, app }: ResourceRecord) => ({
+const inRow = ({ uuid, plan, state, credential, name, app, createdAt }: ResourceRecord) => ({
   uuid,
   plan: planInWords(plan),
   state,
   credential: credential.state,
-  name: name ?? app?.name ?? "",
+  name: name ?? "",
+  app: app?.name ?? "",
+  since: createdAt.slice(0, 10),
 });
+
+/** What several resources contain, or none. */
+function notUnique(typed: string, { candidates, total }: Candidates): Outcome {
+  if (candidates.length === 0) throw new UnknownResource(typed);
+  const more = total > candidates.length ? `, the first ${candidates.length} of them` : "";
+  const message = `${counted(total, "resource")} contain "${typed}": name one by its uuid${more}.`;
+  return {
+    data: { id: "not_unique", message, total, candidates },
+    isComplaint: true,
+    exitCode: USED_WRONGLY,
+    show: (paint) => `${paint.red("✗")} ${safe(message)}\n\n${table(paint, candidates.map(inRow))}`,
+  };
+}
 
 function resourceText(paint: Paint, resource: WholeResource): string {
   const now = Date.parse(resource.readAt);

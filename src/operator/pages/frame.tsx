@@ -26,6 +26,7 @@ export function purposeOf({ config }: Pick<Context, "config">, path: string, { a
 const PLACES = [
   { path: "", name: "Overview" },
   { path: "/resources", name: "Resources" },
+  { path: "/events", name: "Events" },
   { path: "/ledgers", name: "Ledgers" },
   { path: "/check-up", name: "Check-up" },
   { path: "/actions", name: "Audit trail" },

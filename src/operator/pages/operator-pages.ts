@@ -8,19 +8,23 @@ import { isPassing, NOT_AVAILABLE, type Page, Problem, show } from "../../pages/
 import { actionsBefore, findAction } from "../audit.ts";
 import { examine } from "../doctor/doctor.ts";
 import { typedUuid, UnknownResource, UsedWrongly } from "../errors.ts";
+import { listEvents } from "../events.ts";
 import { createOverview } from "../overview.ts";
 import { knownDifferences } from "../reconcile/known.ts";
-import { listResources, showResource } from "../resources.ts";
+import { listResources } from "../resource-list.ts";
+import { showResource } from "../resources.ts";
 import { counted, moment } from "../wording.ts";
 import { guard } from "./access.tsx";
 import { actionRoutes, createActionRunner, yoursOfOne } from "./actions.tsx";
 import { actionPage, auditPage } from "./audit-pages.tsx";
 import { showCustomerView } from "./customer-view.tsx";
+import { EVENTS_QUERY, EVENTS_SIZE, eventsPage } from "./events-page.tsx";
 import { MOUNT, operatorOf } from "./frame.tsx";
 import { ledgersPage } from "./ledgers-page.tsx";
+import { LIST_QUERY, LIST_SIZE, listPage } from "./list-page.tsx";
 import { checkUpPage, overviewPage } from "./overview.tsx";
 import { Root } from "./parts.tsx";
-import { askedApps, listPage, resourcePage } from "./resource-pages.tsx";
+import { askedApps, resourcePage } from "./resource-pages.tsx";
 
 /** All but the check-up wait until the service is ready. `stop` ends the running actions, and waits for them. */
 export function createOperatorPages(
@@ -32,11 +36,16 @@ export function createOperatorPages(
   const router = Router({ caseSensitive: true });
   const overview = createOverview(ctx);
 
-  function page(path: string, made: (request: Request) => Promise<Page>): void {
+  /** `known`: the parameters of its address. */
+  function page<Name extends string = never>(
+    path: string,
+    made: (request: Request, query: Query<Name>) => Promise<Page>,
+    known: readonly Name[] = [],
+  ): void {
     router
       .route(path)
       .get(async (request, response) => {
-        const { content, ...page } = await made(request);
+        const { content, ...page } = await made(request, queryOf(request, known));
         const root = addressOf(ctx, request).base + MOUNT;
         show(ctx, request, response, { ...page, content: h(Root.Provider, { value: root }, content) });
       })
@@ -50,10 +59,17 @@ export function createOperatorPages(
   router.use(whenReady);
 
   page("/", async () => overviewPage(await overview()));
-  page("/resources", async ({ query }) => {
-    const [text, state, after] = [word(query["text"]), word(query["state"]), word(query["after"])];
-    return listPage({ text, state, after }, await listResources(db, { text, state, after }));
-  });
+  const plans = Object.keys(ctx.offer.plans);
+  page(
+    "/resources",
+    async (_request, query) => listPage(query, await listResources(db, query, LIST_SIZE), plans),
+    LIST_QUERY,
+  );
+  page(
+    "/events",
+    async (_request, query) => eventsPage(query, await listEvents(db, query, EVENTS_SIZE), plans),
+    EVENTS_QUERY,
+  );
   page("/resources/:uuid", async (request) => {
     const record = await showResource(db, typedUuid(String(request.params["uuid"])));
     return resourcePage(record, await askedApps(ctx, record.uuid), yoursOfOne(ctx));
@@ -63,7 +79,7 @@ export function createOperatorPages(
     .get((request, response) => showCustomerView(ctx, request, response))
     .all(methodNotAllowed("GET, HEAD"));
   page("/ledgers", async () => ledgersPage(await knownDifferences(ctx)));
-  page("/actions", async ({ query }) => auditPage(await actionsBefore(db, numberIn(query["before"]))));
+  page("/actions", async (_, { before }) => auditPage(await actionsBefore(db, numberIn(before))), ["before"]);
   page("/actions/:id", async ({ params }) => {
     const id = numberIn(params["id"]);
     const entry = id === null ? null : await findAction(db, id);
@@ -84,8 +100,24 @@ function numberIn(value: unknown): number | null {
   return /^\d{1,15}$/.test(String(value)) ? Number(value) : null;
 }
 
-const word = (value: unknown) =>
-  typeof value === "string" ? storable(value).trim() || undefined : undefined;
+type Query<Name extends string> = { [Each in Name]?: string | undefined };
+
+/** The way in by the password (access.tsx). */
+const ALWAYS_KNOWN = ["with"];
+
+/** The parameters of an address; an empty one is left out. Throws {@link UsedWrongly} for one that the page does not know. */
+function queryOf<Name extends string>({ query }: Request, known: readonly Name[]): Query<Name> {
+  const found: Query<Name> = {};
+  for (const [name, value] of Object.entries(query)) {
+    if (ALWAYS_KNOWN.includes(name)) continue;
+    const its = known.find((each) => each === name);
+    const words = known.length === 0 ? "It takes none." : `Known: ${known.join(", ")}.`;
+    if (!its) throw new UsedWrongly(`This page has no parameter "${name}". ${words}`);
+    if (typeof value !== "string") throw new UsedWrongly(`The parameter "${name}" is not one text.`);
+    found[its] = storable(value).trim() || undefined;
+  }
+  return found;
+}
 
 /** A refusal by an operation itself; its sentence may be shown. */
 function refused(id: string, status: number, happened: string): Problem {

@@ -28,13 +28,13 @@ export function State({ of, look = LOOKS[of] ?? "gone" }: { of: string; look?: L
   return <span class={`state ${look}`}>{of}</span>;
 }
 
-/** A time in readable form, UTC, with its distance from `now`: by the clock that the time is of, or ours. */
-export function Moment({ at, now }: { at: string | Date; now?: string }) {
+/** A time in readable form, UTC, with its distance from `now`: by the clock that the time is of, or ours. `exact`: to the second. */
+export function Moment({ at, now, exact = false }: { at: string | Date; now?: string; exact?: boolean }) {
   const iso = new Date(at).toISOString();
   const nowMs = now === undefined ? Date.now() : Date.parse(now);
   return (
     <time dateTime={iso}>
-      {iso.slice(0, 16).replace("T", " ")} <small>({distance(iso, nowMs)})</small>
+      {iso.slice(0, exact ? 19 : 16).replace("T", " ")} <small>({distance(iso, nowMs)})</small>
     </time>
   );
 }
@@ -140,4 +140,77 @@ export function Links({ of }: { of: readonly Link[] }) {
 /** The way to the next page of a list, if there is one. */
 export function Older({ path }: { path: string | null }) {
   return path ? <A to={path}>Older ones</A> : null;
+}
+
+/** What a list is asked for, by the names of its address. */
+type Query = Readonly<Record<string, string | undefined>>;
+
+function addressWith(path: string, query: Query): string {
+  const given = Object.entries(query).filter((each): each is [string, string] => Boolean(each[1]));
+  const text = new URLSearchParams(given).toString();
+  return text === "" ? path : `${path}?${text}`;
+}
+
+/** To the first page of a list and to the next one; `after` is where this page begins. */
+export function Pager(props: {
+  path: string;
+  query: Query;
+  after: string | undefined;
+  next: string | null;
+  label?: string;
+}) {
+  const { path, query, after, next, label = "Next page" } = props;
+  return (
+    <p class="pager">
+      {after && <A to={addressWith(path, query)}>First page</A>}
+      {next && <A to={addressWith(path, { ...query, after: next })}>{label}</A>}
+    </p>
+  );
+}
+
+/** What narrows a list, each with a link to the list without it. */
+export function Filters({ path, of }: { path: string; of: Query }) {
+  const given = Object.entries(of).filter(([, value]) => value);
+  if (given.length === 0) return null;
+  return (
+    <ul class="filters" aria-label="Shown are only">
+      {given.map(([name, value]) => (
+        <li>
+          {name}: <bdi>{value}</bdi>{" "}
+          <A to={addressWith(path, { ...of, [name]: undefined })}>
+            <span aria-hidden="true">✕</span>
+            <span class="unseen">without {name}</span>
+          </A>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function Options({ of, value }: { of: readonly string[]; value: string | undefined }) {
+  return of.map((each) => (
+    <option value={each} selected={each === value}>
+      {each}
+    </option>
+  ));
+}
+
+/** A choice of one, or any. A value that is none of them, such as a plan of the past, is kept as one. */
+export function Select(props: {
+  name: string;
+  label: string;
+  value: string | undefined;
+  of: readonly string[];
+}) {
+  const { name, label, value, of } = props;
+  const others = value && !of.includes(value) ? [value] : [];
+  return (
+    <label>
+      {label}
+      <select name={name}>
+        <option value="">any</option>
+        <Options of={[...of, ...others]} value={value} />
+      </select>
+    </label>
+  );
 }

@@ -7,11 +7,10 @@ import { VENDOR_CALL_KINDS } from "../../resources/step-kinds.ts";
 import { within } from "../../within.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
-import { type ResourcePage, type Search, STATES, type WholeResource } from "../resources.ts";
-import { planInWords } from "../wording.ts";
+import type { WholeResource } from "../resources.ts";
 import type { Action } from "./action.ts";
 import { OF_ITS_STEPS, OF_ONE } from "./actions.tsx";
-import { A, Buttons, Moment, NamedFacts, Older, Section, State, Table } from "./parts.tsx";
+import { A, Buttons, Moment, NamedFacts, Section } from "./parts.tsx";
 
 /** The apps of a resource, as the platform names them, or why it says nothing. Never rejects. */
 export async function askedApps(ctx: OpenContext, uuid: string): Promise<VNode> {
@@ -87,7 +86,7 @@ function Apps({ of: { primary, attachments } }: { of: AppsReport }) {
 /** The newest first. */
 function Timeline({ of: { events, actions } }: { of: WholeResource }) {
   const happenings = [
-    ...events.map(({ at, type, detail }) => ({
+    ...events.toReversed().map(({ at, type, detail }) => ({
       at,
       what: type.replaceAll("_", " "),
       details: detailsInWords(detail),
@@ -97,67 +96,9 @@ function Timeline({ of: { events, actions } }: { of: WholeResource }) {
       what: [<bdi>{operator.name}</bdi>, `: ${action}`],
       details: state,
     })),
-  ].sort((one, other) => (one.at < other.at ? 1 : -1));
+  ].sort((one, other) => other.at.localeCompare(one.at));
   const shown = happenings.map(({ at, what, details }) => {
-    return [<Moment at={at} />, [what, " ", <small>{details}</small>]] as const;
+    return [<Moment at={at} exact />, [what, " ", <small>{details}</small>]] as const;
   });
   return <Facts of={shown} />;
-}
-
-export function listPage({ text = "", state = "" }: Search, { resources, next }: ResourcePage): Page {
-  const older = next && `/resources?${new URLSearchParams({ text, state, after: next })}`;
-  return {
-    title: "Resources",
-    content: (
-      <>
-        <SearchForm text={text} state={state} />
-        <Table
-          columns={[
-            ["Resource", named],
-            ["App", ({ app }) => app?.name ?? "–"],
-            ["Plan", ({ plan }) => planInWords(plan)],
-            ["State", ({ state }) => <State of={state} />],
-            ["Credential", ({ credential }) => <State of={credential.state} />],
-            ["Made", ({ createdAt }) => <Moment at={createdAt} />],
-          ]}
-          rows={resources}
-        />
-        <Older path={older} />
-      </>
-    ),
-  };
-}
-
-const named = ({ uuid, name }: { uuid: string; name: string | null }) => (
-  <span>
-    <A to={`/resources/${uuid}`}>
-      <bdi>{name ?? uuid}</bdi>
-    </A>
-    {name !== null && <small> {uuid}</small>}
-  </span>
-);
-
-function SearchForm({ text, state }: { text: string; state: string }) {
-  return (
-    <search>
-      <form class="search" method="get">
-        <label>
-          Uuid, name or app begins with, or plan, region or app id is
-          <input type="search" name="text" value={text} maxLength={100} />
-        </label>
-        <label>
-          State
-          <select name="state">
-            <option value="">any</option>
-            {STATES.map((each) => (
-              <option value={each} selected={each === state}>
-                {each}
-              </option>
-            ))}
-          </select>
-        </label>
-        <button type="submit">Search</button>
-      </form>
-    </search>
-  );
 }

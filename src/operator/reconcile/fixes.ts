@@ -159,7 +159,8 @@ async function changePlanTo(ctx: Context, uuid: string, wanted: string | null): 
       if (open.some((each) => each.key === key)) return null;
       if (open.length > 0) return { skipped: "under_way" };
       if (wanted === resource.plan) return { skipped: "same_plan" };
-      await writeChange(tx, { uuid, plan, key, requestId: null, traceparent: ctx.trace.current() }, "queued");
+      const change = { uuid, plan, was: resource.plan, key, requestId: null };
+      await writeChange(tx, { ...change, traceparent: ctx.trace.current() }, "queued");
       return null;
     }),
   );

@@ -104,17 +104,62 @@ it("the list of resources finds by a text and by a state, and has more pages", a
   expect((await operator.get("/resources?text=%00%F0%9F%8D%B5%27")).text).toContain(" None. ");
   const many = Array.from({ length: 130 }, () => randomUUID());
   for (const each of many) await operator.world.forged.aResourceIsStored({ uuid: each });
-  const { html } = await operator.get("/resources?state=no_grant");
-  const [, older] = /href="\/operator\/resources\?([^"]+)">Older ones</.exec(html)!;
-  const seen = [...uuidsIn(html), ...(await listed(older!.replaceAll("&amp;", "&")))];
+  const seen: string[] = [];
+  for (let query: string | undefined = "state=no_grant&sort=name"; query !== undefined;) {
+    const { html, text } = await operator.get(`/resources?${query.replaceAll("&amp;", "&")}`);
+    expect(text).toMatch(/ (25|5) of 130 resources /);
+    seen.push(...uuidsIn(html));
+    [, query] = /href="\/operator\/resources\?([^"]+)">Next page</.exec(html) ?? [];
+  }
   expect([seen.length, new Set(seen).size]).toEqual([130, 130]);
   await operator.world.forged.resourcesWereNeverStored(many);
+});
+
+it("the events are shown page by page, each once, and narrowed by type, plan and app", async () => {
+  const cellsIn = (html: string) => html.split("<tbody>")[1]!.split("<tr>").slice(1);
+  const all: string[] = [];
+  const many = Array.from({ length: 30 }, () => randomUUID());
+  for (const each of many) await operator.world.forged.aResourceIsStored({ uuid: each });
+  for (let path: string | undefined = "/events"; path !== undefined;) {
+    const { html } = await operator.get(path.replaceAll("&amp;", "&"));
+    all.push(...cellsIn(html));
+    [, path] = /href="\/operator(\/events\?[^"]+)">Older ones</.exec(html) ?? [];
+  }
+  expect(new Set(all).size).toBe(all.length);
+  for (const each of [...many, uuid])
+    expect(all.filter((row) => row.includes(each) && row.includes("provision requested"))).toHaveLength(1);
+  const { text, html } = await operator.get(`/events?type=exchanged&plan=basic&app=${appOf(uuid)}`);
+  expect(cellsIn(html)).toHaveLength(1);
+  expect(text).toContain("tokens issued");
+  await operator.world.forged.resourcesWereNeverStored(many);
+});
+
+it("an address names what it is not: a parameter, a state, a type, a place", async () => {
+  for (const [path, words] of [
+    ["/resources?stat=failed", 'This page has no parameter "stat". Known: text, state, failing,'],
+    ["/resources?state=asleep", 'There is no state "asleep"'],
+    ["/resources?state=failed&state=active", 'The parameter "state" is not one text.'],
+    ["/resources?after=9", '"9" is not a place in the list'],
+    ["/events?type=luck", 'There is no type "luck"'],
+    ["/events?after=e1.x2", '"e1.x2" is not a place among the events'],
+    ["/ledgers?a=b", 'This page has no parameter "a". It takes none.'],
+  ] as const) {
+    const { status, text } = await operator.get(path);
+    expect([path, status, text]).toEqual([path, 400, expect.stringContaining(words)]);
+  }
+  // An address of the release before.
+  expect((await operator.get(`/resources?text=&state=&after=${uuid}`)).status).toBe(200);
 });
 
 describe("the page of a resource", () => {
   it("shows its next refresh, apps and events", async () => {
     const { text } = await operator.get(`/resources/${uuid}`);
-    for (const part of ["Next refresh", `${appOf(uuid)} , where it was installed`, "tokens issued"])
+    for (const part of [
+      "Next refresh",
+      `${appOf(uuid)} , where it was installed`,
+      "tokens issued",
+      "provision requested",
+    ])
       expect(text).toContain(part);
   });
 
@@ -159,7 +204,14 @@ it("a step that keeps failing is shown on its resource's page, by kit, as a faul
     /Waiting steps\n {2}finish +12 tries, the next .* \(in [45] min\)\n.*The kiln is cold\./,
   );
   const nextTryAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
-  const step = { kind: "finish", tries: 12, lastError: "The kiln is cold.", said: null, nextTryAt };
+  const step = {
+    kind: "finish",
+    tries: 12,
+    lastError: "The kiln is cold.",
+    said: null,
+    plan: null,
+    nextTryAt,
+  };
   const { data } = await kitJson(world.environment, words);
   expect(data["steps"]).toContainEqual({ ...step, isUnderWay: false });
   expect((await operator.get(`/resources/${uuid}`)).text).toMatch(
