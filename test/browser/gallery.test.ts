@@ -47,6 +47,33 @@ inChromium("with a hundred customers", () => {
   }, 240_000);
   afterAll(() => browser?.close());
 
+  /** Comes from the platform's dashboard, which is another site. */
+  async function open(page: Page, uuid: string, user = "owner@example.com"): Promise<void> {
+    const members = Object.entries(customers.signedForm(uuid, user)).map(
+      ([name, value]) => `<input type="hidden" name="${name}" value="${value}">`,
+    );
+    await page.setContent(
+      `<form method="post" action="${customers.url()}/sso/login">${members.join("")}<button>Open</button></form>`,
+    );
+    await page.getByRole("button").click();
+    await page.waitForURL(/\/customer\//);
+  }
+
+  it("a customer destroys with the keyboard alone, without JavaScript, and only after the question", async () => {
+    const { context, page } = await aVisitor({ browser, javaScriptEnabled: false, viewport: PHONE });
+    await open(page, some.basic);
+    await page.getByRole("button", { name: "Empty the teapot" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Empty the teapot?" }).waitFor();
+    await page.getByRole("button", { name: "Empty the teapot" }).focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/sent=/);
+    expect(await page.getByRole("status").textContent()).toBe(
+      "The teapot is empty: 12,408 cups were poured away.",
+    );
+    await context.close();
+  });
+
   describe.each(LOOKS)("$where", ({ where: _where, ...look }) => {
     const visit = () =>
       aVisitor({
@@ -63,17 +90,7 @@ inChromium("with a hundred customers", () => {
 
     it("the customers' pages look well", async () => {
       const { context, page, problems } = await visit();
-      const open = async (uuid: string, user = "owner@example.com") => {
-        const members = Object.entries(customers.signedForm(uuid, user)).map(
-          ([name, value]) => `<input type="hidden" name="${name}" value="${value}">`,
-        );
-        await page.setContent(
-          `<form method="post" action="${customers.url()}/sso/login">${members.join("")}<button>Open</button></form>`,
-        );
-        await page.getByRole("button").click();
-        await page.waitForURL(/\/customer\//);
-      };
-      await open(some.premium);
+      await open(page, some.premium);
       await looksWell(page, "customer");
       await page.getByRole("button", { name: "Move it" }).click();
       await page.waitForURL(/sent=/);
@@ -81,9 +98,9 @@ inChromium("with a hundred customers", () => {
       await page.getByRole("button", { name: "Empty the teapot" }).click();
       await page.getByRole("heading", { name: "Empty the teapot?" }).waitFor();
       await looksWell(page, "customer-question");
-      await open(some.failing, "a.colleague.with.a.rather.long.name@department.of.a.customer.example");
+      await open(page, some.failing, "a.colleague.with.a.rather.long.name@department.of.a.customer.example");
       await looksWell(page, "customer-changing");
-      await open(some.making);
+      await open(page, some.making);
       await looksWell(page, "customer-making");
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.getByText("You are not signed on").waitFor();

@@ -43,7 +43,7 @@ inChromium("a customer who comes from the platform's dashboard, which is another
       const at = where.replace(/\W+/g, "-");
       await fromDashboard(page, customers.signedForm(uuid, `newcomer-${at}@example.com`));
       await page.waitForURL(`${customers.url()}/customer/${uuid}`);
-      expect(await page.textContent("main")).toMatch(/basic.*region us.*signed on as/s);
+      expect(await page.textContent("body")).toMatch(/signed on as.*basic.*region us/s);
       expect(await page.getByRole("button", { name: "Move it" }).count()).toBe(0);
       await looksWell(page, "customer-may-look");
       await fromDashboard(page, customers.signedForm(uuid, "colleague@example.com"));
