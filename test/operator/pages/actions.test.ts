@@ -62,7 +62,7 @@ describe("access to /operator", () => {
 });
 
 describe("an error page of /operator", () => {
-  const places = ["Overview", "Resources", "Ledgers", "Check-up", "Audit trail"];
+  const places = ["Overview", "Resources", "Events", "Ledgers", "Check-up", "Audit trail"];
   const none = "01234567-89ab-cdef-0123-456789abcdef";
 
   it.each([
