@@ -51,8 +51,9 @@ export interface CustomerTools<Action extends string = string> {
 
 /**
  * What a vendor writes for customers: the page of one resource, rendered at each request within 5 seconds; if it throws,
- * the kit shows the resource's plan and state. `../parts/cards.tsx` has cards, plans and bars for it. Every value in it is escaped. The page's policy blocks scripts, styles of
- * its own, and all images except `data:` ones. As `CustomerPage<keyof typeof actions>` it has forms for those actions alone.
+ * the kit shows the resource's plan and state. `../parts/cards.tsx` has cards, plans and bars for it. Every value in it is
+ * escaped. The page's policy blocks scripts, styles of its own, and all images except `data:` ones. As
+ * `CustomerPage<keyof typeof actions>` it has forms for those actions alone.
  */
 export type CustomerPage<Action extends string = string> = (
   resource: CustomerResource,
