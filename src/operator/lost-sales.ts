@@ -13,7 +13,12 @@ const PAGE = 200;
 export async function listLost(db: Database, before: number | null = null, onlyOpen = false) {
   const found = await lostSalesBefore(db, { before, onlyOpen, most: PAGE + 1 });
   const lost = found.slice(0, PAGE).map(({ id, uuid, plan, name, region, app, at, doneAt, ...sale }) => ({
-    ...{ id, uuid, plan, name, region, app },
+    id,
+    uuid,
+    plan,
+    name,
+    region,
+    app,
     at: at.toISOString(),
     requestId: sale.requestId,
     reason: sale.reason,

@@ -52,7 +52,7 @@ const cases: [words: string, offered: string[]][] = [
   ["kit --json resources l", ["list"]],
   ["kit resources list --st", ["--state"]],
   ["kit resources list --state pro", ["provisioned", "provisioning"]],
-  ["kit resources list --state failed --s", ["--search", "--state"]],
+  ["kit resources list --state failed --s", ["--search", "--sort", "--state"]],
   ["kit resources list --search doctor --af", ["--after"]],
   ["kit reconcile --fix plan", ["plan_differs"]],
   ["kit api P", ["PATCH", "POST", "PUT"]],

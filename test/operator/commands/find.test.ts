@@ -90,12 +90,15 @@ it("lists have an order, and say how many there are in all", async () => {
   for (const words of [
     ["--sort", "luck"],
     ["--failing", "the-moon"],
-    ["--state", "asleep"],
   ])
     expect(await list(...words)).toMatchObject({
       code: 2,
       data: { message: expect.stringContaining("Known: ") },
     });
+  expect(await list("--state", "asleep")).toMatchObject({
+    code: 2,
+    data: { message: expect.stringContaining("Allowed choices are provisioning,") },
+  });
 });
 
 it("show takes what only one resource has, and its whole name before a part of another; else it lists them", async () => {

@@ -51,7 +51,7 @@ describe("kit without any settings", () => {
   it.each([
     ["no command", []],
     ["an unknown command", ["teapots"]],
-    ["a uuid that is none", ["resources", "show", "teapot"]],
+    ["a uuid that is none", ["tokens", "refresh", "teapot"]],
     ["a missing argument", ["apps"]],
     ["neither uuids nor --all", ["tokens", "refresh"]],
     ["both uuids and --all", ["grants", "recover", UUID, "--all"]],
