@@ -91,6 +91,20 @@ export async function findAction(db: Database, id: number): Promise<AuditEntry |
   return stored && entryOf(stored, await databaseClock(db));
 }
 
+/**
+ * The id of the same action, of another form, that is running: perhaps another operator's. `null` if there is none.
+ */
+export async function runningAction(
+  db: Database,
+  { action, uuid, form }: Pick<ActionRequest, "action" | "uuid" | "form">,
+): Promise<number | null> {
+  const { operatorAction } = await db.prisma();
+  const seenAt = { gt: new Date((await databaseClock(db)) - STOPPED_AFTER_MS) };
+  const where = { action, uuid, form: { not: form }, state: "running", seenAt };
+  const found = await operatorAction.findFirst({ where, select: { id: true } });
+  return found && Number(found.id);
+}
+
 const ENTRIES_SIZE = 50;
 
 /**

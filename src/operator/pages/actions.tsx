@@ -10,7 +10,7 @@ import { addressOf, goTo, isFromOurPage } from "../../pages/address.ts";
 import { formIn, formOf, parseForm, tokenFor } from "../../pages/forms.ts";
 import { notFromOurPage, show } from "../../pages/pages.tsx";
 import { countKeyUse } from "../../vault/store.ts";
-import { type ActionRequest, beginAction, followAction } from "../audit.ts";
+import { type ActionRequest, beginAction, followAction, runningAction } from "../audit.ts";
 import { BULK_ACTIONS, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
 import { changedInWords, diffConfig, pushConfig, type VarDifference } from "../config-vars.ts";
@@ -215,6 +215,8 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
         if (!form || !isFromOurPage(ctx, request)) throw notFromOurPage();
         const work = action.work(ctx, uuid, sent, operator);
         const about = { action: action.name, uuid: uuid || null, operator, form };
+        const other = await runningAction(ctx.db, about);
+        if (other !== null) return goTo(ctx, request, response, `${MOUNT}/actions/${other}?already=1`);
         const id = await runner.begin({ ...about, requestId: String(request.id) }, work);
         goTo(ctx, request, response, `${MOUNT}/actions/${id}`);
       })

@@ -25,8 +25,8 @@ export function auditPage({ entries, next }: { entries: readonly AuditEntry[]; n
   };
 }
 
-/** One action: its progress, or how it ended. */
-export function actionPage(entry: AuditEntry): Page {
+/** One action: its progress, or how it ended. `wasRunning`: who is shown it pressed the same button meanwhile. */
+export function actionPage(entry: AuditEntry, wasRunning: boolean): Page {
   const { id, action, uuid, operator, state, message, startedAt, endedAt, done, total } = entry;
   const isRunning = state === "running";
   return {
@@ -38,6 +38,11 @@ export function actionPage(entry: AuditEntry): Page {
           <p>
             <State of={state} />
           </p>
+          {wasRunning && (
+            <p>
+              <bdi>{operator.name}</bdi> had begun the same action, so your press began nothing more.
+            </p>
+          )}
           {message?.split("\n").map((line) => (
             <p>{line}</p>
           ))}

@@ -80,12 +80,16 @@ export function createOperatorPages(
     .all(methodNotAllowed("GET, HEAD"));
   page("/ledgers", async () => ledgersPage(await knownDifferences(ctx)));
   page("/actions", async (_, { before }) => auditPage(await actionsBefore(db, numberIn(before))), ["before"]);
-  page("/actions/:id", async ({ params }) => {
-    const id = numberIn(params["id"]);
-    const entry = id === null ? null : await findAction(db, id);
-    if (!entry) throw refused("not_found", 404, "There is no such action.");
-    return actionPage(entry);
-  });
+  page(
+    "/actions/:id",
+    async ({ params }, { already }) => {
+      const id = numberIn(params["id"]);
+      const entry = id === null ? null : await findAction(db, id);
+      if (!entry) throw refused("not_found", 404, "There is no such action.");
+      return actionPage(entry, already !== undefined);
+    },
+    ["already"],
+  );
 
   router.use(actionRoutes(ctx, runner));
   router.use(() => {

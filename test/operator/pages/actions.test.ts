@@ -208,6 +208,17 @@ describe("an action of the operator", () => {
     expect((await operator.get(location!.replace("/operator", ""))).headers.get("refresh")).toBeNull();
   });
 
+  it("that another operator has begun is shown to who presses the same button, and begins nothing more", async () => {
+    operator.control.fault("POST /oauth/token", { delayMs: 4_000 }, 1);
+    const first = await operator.press("/refresh-all");
+    const second = await operator.press("/refresh-all");
+    expect(second.location).toBe(`${first.location}?already=1`);
+    const { text } = await operator.get(second.location!.replace("/operator", ""));
+    expect(text).toMatch(/running operator had begun the same action, so your press began nothing more\./);
+    expect(await operator.audit()).toHaveLength(1);
+    await operator.world.restart();
+  });
+
   it.each([
     ["after", "createMany"],
     ["before", "updateMany"],

@@ -24,6 +24,7 @@ export const processOfWeb: Work = {
     return [
       line("start to listening", "s", withPages.seconds, 0.5),
       line("start to listening, without pages", "s", without.seconds),
+      line("a command: kit resources list", "s", withPages.commandSeconds, 0.5),
       line("memory, idle", "MB", withPages.idleMb, 85),
       line("memory, idle, without pages", "MB", without.idleMb),
     ];
@@ -40,12 +41,18 @@ async function measureStart(bench: Bench, more: Record<string, string>) {
     starts.push(web.startMs / 1_000);
     await web.kill();
   }
+  const commands: number[] = [];
+  for (let run = 0; run < (bench.options.quick ? 3 : 9); run++) {
+    const startedAt = performance.now();
+    await bench.runKit("resources list", settings);
+    commands.push((performance.now() - startedAt) / 1_000);
+  }
   const web = await bench.startService("web", settings);
   await sleep(IDLE_MS);
   const idleMb = memoryMbOf(web.pid);
   await web.kill();
   await database.drop();
-  return { seconds: median(starts), idleMb };
+  return { seconds: median(starts), commandSeconds: median(commands), idleMb };
 }
 
 function line(work: string, unit: string, subject: number, atMost?: number): Line {
