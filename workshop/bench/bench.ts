@@ -99,7 +99,7 @@ export async function createBench(options: Options): Promise<Bench> {
   };
 }
 
-/** What the machine says of its processors: with another one, the ratios differ too (docs/performance.md). */
+/** What the machine says of its processors: with another one, the ratios differ too (README.md). */
 function processors(): string {
   const all = cpus();
   return `${all.length} × ${all[0]?.model.trim() ?? "an unknown processor"}`;

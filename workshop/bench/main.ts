@@ -9,7 +9,7 @@ import { table } from "./report.ts";
 import { works } from "./works/all.ts";
 import type { Line, Work } from "./works/work.ts";
 
-// Measures each claim of docs/performance.md as a ratio to a floor that is measured in the same run. Exits with 1 if
+// Measures each claim of README.md as a ratio to a floor that is measured in the same run. Exits with 1 if
 // any answer was wrong or is not stored, with 2 if used wrongly.
 
 const USAGE = `npm run bench [-- --quick] [--only NAME]… [--seconds OF-A-ROUND] [--scale PART-OF-THE-ROWS] [--json] [--write-docs] [--dist FOLDER]
