@@ -76,7 +76,7 @@ const WIDE = `
   .glance { margin: 0.5rem 0 0; display: flex; flex-wrap: wrap; gap: 0 1rem; }
   .old { color: var(--bad); font-weight: 600; }
   article.fact { margin: 0 0 1rem; padding: 0.75rem 1rem; border-left: 4px solid var(--wait); border-radius: 4px;
-    h3 { font-size: 1rem; margin: 0 0 0.25rem; display: flex; flex-wrap: wrap; gap: 0 0.5rem;
+    :is(h2, h3) { font-size: 1rem; margin: 0 0 0.25rem; display: flex; flex-wrap: wrap; gap: 0 0.5rem;
       small { font-weight: 400; margin-left: auto; } }
     .buttons { margin: 0.5rem 0; }
     .more { display: flex; flex-wrap: wrap; gap: 0 1.5rem; margin: 0; font-size: 0.9rem; } }

@@ -25,21 +25,21 @@ export const ButtonsOf = ({ paths }: { paths: readonly string[] }) => (
   <Buttons of={paths.map((path) => ({ path, ...ACTIONS[path]! }))} />
 );
 
-/** Cause, whom, since when, and the way to the cure. */
-export function Card({ of }: { of: Finding }) {
+/** Cause, whom, since when, and the way to the cure. `heading`: the element of its title. */
+export function Card({ of, heading: Heading }: { of: Finding; heading: "h2" | "h3" }) {
   const { message, fix, fact, urgency = "urgent", title, since, whom, runbook } = of;
   const [word, look] = WORDS_OF_URGENCY[urgency];
   const { buttons = [], page = null } = fact ? factOf(fact) : {};
   return (
     <article class={`fact ${urgency}`}>
-      <h3>
+      <Heading>
         <State of={word} look={look} /> {title}
         {since && (
           <small>
             since <Moment at={since} />
           </small>
         )}
-      </h3>
+      </Heading>
       <p>{message}</p>
       {whom && <Named whom={whom} />}
       {fix && <p>{fix}</p>}

@@ -31,7 +31,7 @@ export function overviewPage(overview: Overview): Page {
         <Section title="Needs attention">
           {issues.length === 0 && <p>Nothing. Tokens are exchanged and refreshed, and the sweeps run.</p>}
           {issues.map((issue) => (
-            <Card of={issue} />
+            <Card of={issue} heading="h3" />
           ))}
         </Section>
         <BusinessOf of={business} />
@@ -45,7 +45,7 @@ export function overviewPage(overview: Overview): Page {
         {remarks.length > 0 && (
           <Section title="Remarks on this installation">
             {remarks.map((remark) => (
-              <Card of={remark} />
+              <Card of={remark} heading="h3" />
             ))}
           </Section>
         )}
@@ -171,7 +171,7 @@ export function checkUpPage(report: DoctorReport): Page {
               "Found",
               (check) =>
                 (check.found ?? [check]).map((each) =>
-                  each.fact ? <Card of={each} /> : <div>{each.message}</div>,
+                  each.fact ? <Card of={each} heading="h2" /> : <div>{each.message}</div>,
                 ),
             ],
           ]}
