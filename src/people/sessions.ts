@@ -42,13 +42,3 @@ export function refused({ log }: Finding, about: { table: Table; person?: string
 
 /** Of a use that cannot be stored: it is stored with the next request. */
 export const isNotNeeded = () => undefined;
-
-/** Ends a session. Returns `false` if there was none. */
-export async function close(needs: Needs, table: Table, id: Secret): Promise<boolean> {
-  const where = { idHash: { in: hashesOf(needs, table, id) } };
-  const { count } = await patiently(async () => {
-    const { session, customerSession } = await needs.db.prisma();
-    return table === "sessions" ? session.deleteMany({ where }) : customerSession.deleteMany({ where });
-  });
-  return count > 0;
-}

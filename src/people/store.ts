@@ -7,7 +7,6 @@ import type { Secret } from "../secret.ts";
 import { randomId } from "./cookies.ts";
 import { isProven, proofOf } from "./proof.ts";
 import {
-  close,
   type Finding,
   hashesOf,
   hashOf,
@@ -152,7 +151,14 @@ async function lookUp(needs: Needs, id: Secret) {
 const minutesBefore = (time: Date, minutes: number) => new Date(time.getTime() - minutes * 60_000);
 
 /** Ends a person's session. Returns `false` if there was none. */
-export const closeSession = (needs: Needs, id: Secret) => close(needs, "sessions", id);
+export async function closeSession(needs: Needs, id: Secret): Promise<boolean> {
+  const where = { idHash: { in: hashesOf(needs, "sessions", id) } };
+  const { count } = await patiently(async () => {
+    const { session } = await needs.db.prisma();
+    return session.deleteMany({ where });
+  });
+  return count > 0;
+}
 
 /** Deletes the sessions that have ended, and the people who have no session left. */
 export async function prunePeople({ db }: Pick<Needs, "db">): Promise<void> {

@@ -129,7 +129,9 @@ const MOST_FILES = 100;
 (hasPrometheus ? describe : describe.skip)("what the rows of processes show", () => {
   let worker: ServiceProcess;
   beforeAll(async () => {
-    life = await aProcessWorld({ environment: { METRICS_PASSWORD: PASSWORD, PROCESSES_EXPECTED: "3" } });
+    life = await aProcessWorld({
+      environment: { METRICS_PASSWORD: PASSWORD, PROCESSES_EXPECTED: "3", SWEEP_CRON: "* * * * * *" },
+    });
     await life.world.forged.nothingIsLeftOf("processes");
     const web = await life.start("web");
     [router, worker] = [web.url!, await life.start("worker")];

@@ -9,7 +9,8 @@ import { type Checked, type Queryable, statement, type ValuesOf } from "../../sr
 type Uuids = string | readonly string[] | null;
 /** All rows: the default of the functions here. */
 export const ALL = null;
-const OF = `(:uuids::uuid[] IS NULL OR uuid = ANY(:uuids::uuid[]))` as const;
+const EACH = "ARRAY(SELECT uuid FROM resources UNION SELECT uuid FROM credentials)" as const;
+const OF = `uuid = ANY(coalesce(:uuids::uuid[], ${EACH}))` as const;
 const IN = `now() + make_interval(secs => :inSeconds)` as const;
 const SINCE = `now() - make_interval(secs => :sinceSeconds)` as const;
 
