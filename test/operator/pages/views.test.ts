@@ -225,7 +225,7 @@ it("a step that keeps failing is shown on its resource's page, by kit, as a faul
   await life.nothingLeft(uuid);
 });
 
-const CARDS = /<article class="fact (\w+)"><h3><span[^>]*>[^<]*<\/span> ([^<]*)/g;
+const CARDS = /<article class="fact (\w+)"><h[23]><span[^>]*>[^<]*<\/span> ([^<]*)/g;
 
 it("lists what needs attention, the worst first, with advice", async () => {
   // No process repairs it meanwhile.
