@@ -54,6 +54,25 @@ export default ts.config(
       ],
     },
   },
+  {
+    // On the way of each provision. V8 copies such an object member by member: two of them took a seventh of its time.
+    files: [
+      "src/http/{authenticate,pipelines,requests,standstill}.ts",
+      "src/{logging/request-log,partner-api/*}.ts",
+      "src/resources/{answers,provision,store}.ts",
+      "src/database/{group-commit,statement}.ts",
+      "src/vault/vault.ts",
+    ],
+    rules: {
+      "no-restricted-syntax": [
+        "error",
+        ...[
+          ":function ObjectPattern > RestElement",
+          ":function ObjectExpression > SpreadElement:not(:first-child)",
+        ].map((selector) => ({ selector, message: "Name the members: a provision waits for this copy." })),
+      ],
+    },
+  },
   { files: ["{test,packages/*/test}/**/*.test.ts"], ...jest.configs["flat/recommended"] },
   {
     files: ["{test,packages/*/test}/**/*.test.ts"],

@@ -49,12 +49,11 @@ const isRefused = (response: ServerResponse) => (statusOf(response) ?? 400) >= 4
 
 /** Says what was answered, and of a refused request the caller's address. */
 function ofRequest(request: IncomingMessage, response: ServerResponse, line: object): object {
-  const address = isRefused(response) && { address: clientAddress(request as Request) };
-  return Object.assign(line, {
+  const all = Object.assign(line, {
     res: { status: statusOf(response) },
     [EACH]: isAuthenticated(response),
-    ...address,
   });
+  return isRefused(response) ? Object.assign(all, { address: clientAddress(request as Request) }) : all;
 }
 
 /** Null if the connection ended before anything was sent: Node's `statusCode` is 200 from the beginning. */
