@@ -41,7 +41,9 @@ describe("a sealed (encrypted) value", () => {
     ["a place that reads the same without its gaps", { table: "credentialssealed", column: "_access_token" }],
     ["column and row swapped", { column: context.uuid, uuid: context.column }],
   ])("cannot be decrypted in %s", (_case, change) => {
-    expect(() => vault.open({ ...context, ...change }, vault.seal(context, TOKEN))).toThrow("cannot be decrypted");
+    expect(() => vault.open({ ...context, ...change }, vault.seal(context, TOKEN))).toThrow(
+      "cannot be decrypted",
+    );
   });
 
   it("cannot be decrypted after any single bit is flipped", () => {
