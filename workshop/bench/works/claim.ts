@@ -97,9 +97,13 @@ async function store({ ask }: Database, uuids: string[]): Promise<void> {
  */
 async function expectPlan({ ask }: Database, what: "grants" | "refreshes", atMost: number): Promise<void> {
   let seen!: Statement;
+  let values: string[] = [];
   const listening: Queryable = {
-    query: async (asked, ..._) => {
+    query: async (asked, ...given) => {
       seen = asked as Statement;
+      values = asked
+        .bind(...given)
+        .map((value) => (Array.isArray(value) ? `'{${value.join(",")}}'` : String(value)));
       return [] as never;
     },
   };
@@ -110,7 +114,7 @@ async function expectPlan({ ask }: Database, what: "grants" | "refreshes", atMos
   // EXPLAIN ANALYZE executes the claim, which changes rows: so it is rolled back.
   await ask("BEGIN");
   const [row] = await ask<{ "QUERY PLAN": unknown }>(
-    `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE seen_${name}(${what === "grants" ? BATCH : `${BATCH}, '{resource}'`})`,
+    `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE seen_${name}(${values.join(", ")})`,
   );
   await ask("ROLLBACK");
   expectBoundedPlan(name, row!["QUERY PLAN"], atMost);
