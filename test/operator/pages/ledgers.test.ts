@@ -255,16 +255,20 @@ it("another plan that only the daily look noticed has a button, too, but not whi
   const uuid = await inBackend();
   const { rows } = operator.world;
   await rows(`UPDATE resources SET plan = 'premium' WHERE uuid = $1`, [uuid]);
-  await rows(
-    `INSERT INTO ledger_marks (uuid, kind, detail) VALUES ($1, 'plan_differs', '{"plan": "basic"}')`,
-    [uuid],
-  );
+  const isNoticed = () =>
+    rows(
+      `INSERT INTO ledger_marks (uuid, kind, detail) VALUES ($1, 'plan_differs', '{"plan": "basic"}') ON CONFLICT DO NOTHING`,
+      [uuid],
+    );
+  await isNoticed();
   await rows(
     `INSERT INTO steps (uuid, kind, detail, due_at) VALUES ($1, 'change_plan', '{"plan": "basic"}', now() + interval '1 hour')`,
     [uuid],
   );
   expect((await page()).text).toContain("Nothing. ");
   await rows(`DELETE FROM steps`);
+  // While the plan was changed, the job that forgets what is no longer so may have run.
+  await isNoticed();
   expect((await operator.done("/ledgers/fix-plan_differs")).text).toContain(
     "1 dealt with, 0 failed, 0 skipped.",
   );
