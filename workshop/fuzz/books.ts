@@ -95,7 +95,8 @@ const STRAYS = `
  * stay complete.
  */
 const EMPTY = [
-  `DELETE FROM resources`,
+  // One whose caller has gone may still be made: the service would miss it.
+  `DELETE FROM resources WHERE uuid NOT IN (SELECT uuid FROM steps WHERE kind = 'provision')`,
   ...["credentials", "steps", "events"].map(
     (table) => `DELETE FROM ${table} WHERE uuid NOT IN (SELECT uuid FROM resources)`,
   ),
