@@ -1,4 +1,4 @@
-import { type Queryable } from "../database/statement.ts";
+import type { Queryable } from "../database/statement.ts";
 import {
   countAnswers,
   countByDay,

@@ -25,7 +25,8 @@ export function readNotice(given: {
   if (visible(text) !== text)
     throw new UsedWrongly(`The notice holds marks that turn or hide text: ${visible(text)}. Leave them out.`);
   const severity = SEVERITIES.find((each) => each === (given.severity ?? "info"));
-  if (!severity) throw new UsedWrongly(`"${given.severity}" is no severity: say ${SEVERITIES.join(", ")}.`);
+  if (!severity)
+    throw new UsedWrongly(`"${given.severity}" is not a severity. Use one of ${SEVERITIES.join(", ")}.`);
   return { text, severity, until: given.until === undefined ? null : timeIn(given.until.trim()) };
 }
 
@@ -35,12 +36,13 @@ const TIME = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?
 function timeIn(typed: string): Date {
   const [, date, time, zone] = TIME.exec(typed) ?? [];
   const example = `write it as ${new Date(Date.now() + 3_600_000).toISOString().slice(0, 14)}00Z, or with +01:00 for Z`;
-  if (!date) throw new UsedWrongly(`"${visible(typed).slice(0, 100)}" is no time: ${example}.`);
+  if (!date) throw new UsedWrongly(`"${visible(typed).slice(0, 100)}" is not a time: ${example}.`);
   if (!zone) throw new UsedWrongly(`"${typed}" has no time zone: ${example}.`);
   const at = new Date(`${date}T${time}${zone.toUpperCase().replace(/(\d\d)(\d\d)$/, "$1:$2")}`);
   // JavaScript reads 30 February as 2 March.
   const isDate = new Date(`${date}T00:00Z`).getUTCDate() === Number(date.slice(8));
-  if (Number.isNaN(at.getTime()) || !isDate) throw new UsedWrongly(`"${typed}" is a time that there is not.`);
+  if (Number.isNaN(at.getTime()) || !isDate)
+    throw new UsedWrongly(`"${typed}" is not in the calendar: ${example}.`);
   return at;
 }
 

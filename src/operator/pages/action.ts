@@ -19,6 +19,8 @@ export interface Action {
   label: string;
   /** What it ends or gives up does not come back: its button stands apart, in red. */
   isDangerous?: boolean;
+  /** Two forms of it may ask for different things, so that one does not stand for the other while it runs. */
+  hasInput?: boolean;
   /** What its page says before the button is pressed. */
   ask(ctx: OpenContext, uuid: string): Promise<ComponentChildren> | ComponentChildren;
   /** The path of the page that it belongs to, if that is not the overview or a resource's. */

@@ -107,6 +107,7 @@ const pushConfigVars: Action = {
 
 const setClientSecret: Action = {
   name: "secret",
+  hasInput: true,
   label: "Set the client secret",
   ask: () => (
     <>
@@ -215,7 +216,7 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
         if (!form || !isFromOurPage(ctx, request)) throw notFromOurPage();
         const work = action.work(ctx, uuid, sent, operator);
         const about = { action: action.name, uuid: uuid || null, operator, form };
-        const other = await runningAction(ctx.db, about);
+        const other = action.hasInput ? null : await runningAction(ctx.db, about);
         if (other !== null) return goTo(ctx, request, response, `${MOUNT}/actions/${other}?already=1`);
         const id = await runner.begin({ ...about, requestId: String(request.id) }, work);
         goTo(ctx, request, response, `${MOUNT}/actions/${id}`);

@@ -8,6 +8,7 @@ import { A, Moment, State, Table } from "./parts.tsx";
 /** The list of lost sales, in which an operator ticks off those whose customers have been written to. */
 export const lostSales: Action = {
   name: "lost",
+  hasInput: true,
   label: "Tick off lost sales",
   async ask({ db }) {
     const { lost, open } = await listLost(db, null, true);

@@ -5,6 +5,7 @@ import type { Action } from "./action.ts";
 /** The notice to all customers: what they see now, and the form of another one. */
 const set: Action = {
   name: "notice",
+  hasInput: true,
   label: "Show a notice to all customers",
   async ask({ db }) {
     const now = await currentNotice(db);

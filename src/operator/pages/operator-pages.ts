@@ -117,7 +117,8 @@ function queryOf<Name extends string>({ query }: Request, known: readonly Name[]
     const its = known.find((each) => each === name);
     const words = known.length === 0 ? "It takes none." : `Known: ${known.join(", ")}.`;
     if (!its) throw new UsedWrongly(`This page has no parameter "${name}". ${words}`);
-    if (typeof value !== "string") throw new UsedWrongly(`The parameter "${name}" is not one text.`);
+    if (typeof value !== "string")
+      throw new UsedWrongly(`The parameter "${name}" must be given once, as text.`);
     found[its] = storable(value).trim() || undefined;
   }
   return found;

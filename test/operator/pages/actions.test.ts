@@ -281,6 +281,21 @@ describe("setting a client secret", () => {
     expect(operator.world.logged()).not.toContain(secret);
     expect(JSON.stringify(await operator.audit())).not.toContain(secret);
   });
+
+  it("waits for no other one that still runs: it may be another secret", async () => {
+    operator.control.fault("POST /oauth/token", { delayMs: 4_000 });
+    const { secret } = operator.control.resetClientSecret();
+    const press = () => operator.press("/secret", [["secret", secret]]);
+    const both = [await press(), await press()];
+    expect(both.map(({ location }) => location)).toEqual(
+      Array(2).fill(expect.stringMatching(/\/actions\/\d+$/)),
+    );
+    operator.control.clearFaults();
+    for (const { location } of both)
+      await eventually(async () =>
+        expect((await operator.get(location!.replace("/operator", ""))).text).not.toMatch(/ running /),
+      );
+  });
 });
 
 it("re-encrypts everything with a new key", async () => {

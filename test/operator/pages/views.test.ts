@@ -138,7 +138,7 @@ it("an address names what it is not: a parameter, a state, a type, a place", asy
   for (const [path, words] of [
     ["/resources?stat=failed", 'This page has no parameter "stat". Known: text, state, failing,'],
     ["/resources?state=asleep", 'There is no state "asleep"'],
-    ["/resources?state=failed&state=active", 'The parameter "state" is not one text.'],
+    ["/resources?state=failed&state=active", 'The parameter "state" must be given once, as text.'],
     ["/resources?after=9", '"9" is not a place in the list'],
     ["/events?type=luck", 'There is no type "luck"'],
     ["/events?after=e1.x2", '"e1.x2" is not a place among the events'],
