@@ -2,9 +2,9 @@ import type { Router } from "express";
 import type { Logger } from "pino";
 import type { Closable, Generated } from "../database/prisma.ts";
 import type { YourMetric } from "../metrics/metrics.ts";
+import type { PlanMeans } from "../offer.ts";
 import type { Brand } from "../people/brand.ts";
 import type { CustomerAction, CustomerPage } from "../people/contract.ts";
-import type { PlanMeans } from "../offer.ts";
 import type { ResourceApi } from "../platform/api.ts";
 import type {
   ConfigVarOf,

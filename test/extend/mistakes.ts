@@ -62,6 +62,9 @@ export const offers = {
 };
 
 export const limits = {
+  aPlanThatIsNotOnOffer: () =>
+    // @ts-expect-error: "larg"
+    withLimits.plans.larg,
   missingInOnePlan: () =>
     defineOffer({
       ...rest,
