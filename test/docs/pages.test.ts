@@ -5,11 +5,9 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { yourSettings as queueSettings } from "../../examples/message-queue/your-service/settings.ts";
 import { settings } from "../../src/config.ts";
 import { ALARMS } from "../../src/metrics/metrics.ts";
 import { createProgram } from "../../src/operator/commands/program.ts";
-import { settingsIn } from "../../src/setting.ts";
 import { excerptsIn, isIn } from "../support/excerpts.ts";
 import { kitPages } from "../support/kit-pages.ts";
 
@@ -27,7 +25,7 @@ const names = [
   ...["OTEL_TRACES_SAMPLER_ARG", "OTEL_BSP_MAX_QUEUE_SIZE"],
   ...["ADDON_MANIFEST", "PARTNER_URL", "MIGRATION_DATABASE"],
   ...["TEAPOT_URL", "TEAPOT_TOKEN", "DRAWER_URL", "PRODUCT_DATABASE_URL", "PRODUCT_PASSWORD_KEY"],
-  ...settingsIn(queueSettings).map(({ name }) => name),
+  ...["QUEUE_API_URL_US", "QUEUE_API_URL_EU"],
 ];
 
 /** What is written between backticks, and the lines of code blocks. */
