@@ -34,6 +34,7 @@ export function htmlReport(report: Report, at: Date): string {
           </li>
         ))}
       </ul>
+      <Faults verdicts={verdicts} />
       {more !== null && <p>{more}</p>}
       {report.left.length > 0 && (
         <p>Left at the service, which did not deprovision it: {report.left.join(", ")}</p>
@@ -60,6 +61,21 @@ export function htmlOfFailure(message: string): string {
       <h1>The service could not be checked</h1>
       <p>{message}</p>
     </>,
+  );
+}
+
+/** Links to what is broken, or should be better. */
+function Faults({ verdicts }: { verdicts: readonly Verdict[] }): VNode | null {
+  const faults = verdicts.filter(({ status }) => status === "failed");
+  if (faults.length === 0) return null;
+  return (
+    <ul>
+      {faults.map(({ rule }) => (
+        <li>
+          <a href={`#${rule.id}`}>{rule.id}</a> {rule.title}
+        </li>
+      ))}
+    </ul>
   );
 }
 
