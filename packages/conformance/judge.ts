@@ -1,23 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { plain } from "./probes.ts";
-import { Broken, NotApplicable, NotJudged, type Rule, type Severity } from "./rule.ts";
+import { Broken, NotApplicable, NotJudged, type Rule, type Verdict } from "./rule.ts";
 import type { Stage } from "./stage/stage.ts";
 import { callsOfRule, NoAnswer } from "./stage/wire.ts";
-
-/** The result of one rule. */
-export interface Verdict {
-  rule: Rule;
-  status: "passed" | "failed" | "skipped" | "not_applicable" | "checker_failed";
-  /** Why the rule failed, or why it could not be judged. */
-  reason: string | null;
-  ms: number;
-  /** For a skipped rule, the id of the rule that is broken by what was seen instead, if there is one. */
-  broken?: string | null;
-  /** For a rule that is not applicable, the option that was not given, if that is the reason. */
-  option?: string | null;
-  /** For a failed rule, the severity of what was seen, if it differs from the rule's. */
-  severity?: Severity | null;
-}
 
 /** How many short rules run at a time; few, so as not to overload a small service. */
 const AT_A_TIME = 6;

@@ -1,4 +1,3 @@
-import type { Verdict } from "./judge.ts";
 import type { Stage } from "./stage/stage.ts";
 
 /** A broken must-rule makes a service unfit; a broken should-rule makes it worse, but not unfit. */
@@ -29,6 +28,21 @@ export interface Rule {
    * that cannot be observed. `others` are the verdicts so far, which are complete for a rule with `isLast`.
    */
   check(stage: Stage, others: readonly Verdict[]): Promise<unknown>;
+}
+
+/** The result of one rule. */
+export interface Verdict {
+  rule: Rule;
+  status: "passed" | "failed" | "skipped" | "not_applicable" | "checker_failed";
+  /** Why the rule failed, or why it could not be judged. */
+  reason: string | null;
+  ms: number;
+  /** For a skipped rule, the id of the rule that is broken by what was seen instead, if there is one. */
+  broken?: string | null;
+  /** For a rule that is not applicable, the option that was not given, if that is the reason. */
+  option?: string | null;
+  /** For a failed rule, the severity of what was seen, if it differs from the rule's. */
+  severity?: Severity | null;
 }
 
 export interface RuleGroup {

@@ -1,6 +1,6 @@
 import type { ComponentChildren, VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
-import type { Verdict } from "../judge.ts";
+import type { Verdict } from "../rule.ts";
 import { groups } from "../rules/index.ts";
 import { countOf, howToJudgeMore, isFit, type Outcome, outcomeOf, type Report } from "./report.ts";
 

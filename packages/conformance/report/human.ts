@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import type { createColors } from "picocolors";
-import type { Verdict } from "../judge.ts";
+import type { Verdict } from "../rule.ts";
 import { groups } from "../rules/index.ts";
 import {
   countOf,

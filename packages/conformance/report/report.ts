@@ -1,4 +1,4 @@
-import type { Verdict } from "../judge.ts";
+import type { Verdict } from "../rule.ts";
 
 /** The result of a run, from which all forms of the report are made. */
 export interface Report {

@@ -139,17 +139,19 @@ def finish(row):
 def work_forever():
     busy = set()
 
-    def one(row):
+    def one(uuid):
         try:
-            work(row)
+            # Read again: another turn may have worked since the list was read, and a code is sent once.
+            for row in sql("SELECT * FROM resource WHERE uuid = ? AND due < ? AND NOT gone", uuid, time.time()):
+                work(row)
         finally:
-            busy.discard(row["uuid"])
+            busy.discard(uuid)
 
     while True:
-        for row in sql("SELECT * FROM resource WHERE due < ? AND NOT gone LIMIT 100", time.time()):
-            if row["uuid"] not in busy:
-                busy.add(row["uuid"])
-                threading.Thread(target=one, args=(row,), daemon=True).start()
+        for (uuid,) in sql("SELECT uuid FROM resource WHERE due < ? AND NOT gone LIMIT 100", time.time()):
+            if uuid not in busy:
+                busy.add(uuid)
+                threading.Thread(target=one, args=(uuid,), daemon=True).start()
         time.sleep(0.05)
 
 
