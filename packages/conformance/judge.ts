@@ -17,8 +17,9 @@ export async function judge(
   onVerdict: (verdict: Verdict) => void = () => undefined,
 ): Promise<Verdict[]> {
   const verdicts = new Map<Rule, Verdict>();
+  const soFar = () => rules.flatMap((rule) => verdicts.get(rule) ?? []);
   const decide = async (rule: Rule) => {
-    const verdict = await callsOfRule.run(rule.id, () => verdictOf(stage, rule, [...verdicts.values()]));
+    const verdict = await callsOfRule.run(rule.id, () => verdictOf(stage, rule, soFar()));
     verdicts.set(rule, verdict);
     onVerdict(verdict);
   };

@@ -109,17 +109,14 @@ export const errors: RuleGroup = {
       async check(stage, others) {
         // Many servers answer 501 to an unknown method, which HTTP-04 accepts.
         const failures = repliesOf(stage).filter(({ status }) => status >= 500 && status !== 501);
-        const [first] = failures;
-        if (!first) return;
+        if (failures.length === 0) return;
         // What broke another rule, or kept it from being judged, is reported there.
         const reported = others.filter(({ status }) => status === "failed" || status === "skipped");
-        const own = failures.filter(({ rule }) => !reported.some((each) => each.rule.id === rule));
+        const isOf = (id: string) => (reply: Reply) => reply.rule === id;
+        const own = failures.filter((reply) => !reported.some((each) => isOf(each.rule.id)(reply)));
         holds(own.length === 0, `${own.length} calls were answered with a 5xx: ${listed(own)}.`);
-        needs(
-          false,
-          `only calls of broken rules were answered with a 5xx: ${listed(failures)}.`,
-          first.rule ?? null,
-        );
+        const first = reported.find(({ rule }) => failures.some(isOf(rule.id)))!.rule.id;
+        needs(false, `only calls of broken rules were answered with a 5xx: ${listed(failures)}.`, first);
       },
     },
   ],

@@ -165,11 +165,13 @@ it("partner-api.yaml describes each of these calls, those to the token endpoint,
     const path = `/addons/${addon.id}/actions/${what}`;
     statuses.push(take("POST", path, await other.call(token, path, { method: "POST" })));
   }
+  const refreshed = await other.refresh(done.refreshToken);
+  const now = refreshed.body.access_token;
   statuses.push(
-    take("POST", "/oauth/token", await other.refresh(done.refreshToken)),
-    take("GET", "/apps/none", await other.call(done.token, "/apps/none")),
+    take("POST", "/oauth/token", refreshed),
+    take("GET", "/apps/none", await other.call(now, "/apps/none")),
     take("GET", "/apps", await other.call("SVCK-none", "/apps")),
-    take("GET", "/apps", await other.call(done.token, "/apps", { headers: { range: "nonsense" } })),
+    take("GET", "/apps", await other.call(now, "/apps", { headers: { range: "nonsense" } })),
   );
   const grant = `/vendor/resources/${addon.id}/oauth-grant`;
   const { addonId, addonPassword } = other.sandbox.settings;
