@@ -129,8 +129,11 @@ export interface Kit<Counted extends YourMetrics = YourMetrics> {
   readonly resources: {
     /** A resource that is provisioned or provisioning; `null` for any other uuid. */
     find(uuid: string): Promise<KitResource | null>;
-    /** All provisioned and provisioning resources, ordered by uuid, read page by page. */
-    list(): AsyncIterable<KitResource>;
+    /**
+     * The provisioned and provisioning resources, or those of them that the filter wants, ordered by uuid. They are read page
+     * by page; no connection is held between two pages.
+     */
+    list(filter?: ResourceFilter): AsyncIterable<KitResource>;
   };
   readonly config: {
     /**
@@ -176,8 +179,25 @@ export interface KitResource {
   name: string | null;
   /** The plan that your service has made; during a plan change the previous plan. */
   plan: string;
+  /** A plan change was requested and is not done yet. */
+  isChangingPlan: boolean;
   region: string | null;
+  /** The options that the customer chose when installing. */
+  options: Readonly<Record<string, unknown>>;
   state: Extract<ResourceState, "provisioning" | "provisioned">;
+  /** When the platform requested the resource, by the database's clock. */
+  createdAt: Date;
   /** The app of the add-on, as last read from the platform; `null` before the first time. */
   app: { id: string; name: string } | null;
+}
+
+/** Which resources to list; all that is given must hold. */
+export interface ResourceFilter {
+  plan?: string | undefined;
+  region?: string | undefined;
+  state?: KitResource["state"] | undefined;
+  /** Only those that were created before this time. */
+  createdBefore?: Date | undefined;
+  /** Only those that were created at this time or later. */
+  createdAfter?: Date | undefined;
 }
