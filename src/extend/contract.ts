@@ -2,6 +2,7 @@ import type { Router } from "express";
 import type { Logger } from "pino";
 import type { Closable, Generated } from "../database/prisma.ts";
 import type { YourMetric } from "../metrics/metrics.ts";
+import type { PlanMeans } from "../offer.ts";
 import type { Brand } from "../people/brand.ts";
 import type { CustomerAction, CustomerPage } from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
@@ -9,6 +10,7 @@ import type {
   ConfigVarOf,
   NotYet,
   Offer,
+  OptionsOf,
   PlanOf,
   RegionOf,
   Rotated,
@@ -235,7 +237,7 @@ export interface KitDatabase {
 }
 
 /** One add-on resource, as your routes and jobs see it. */
-export interface KitResource<Sold extends Offer = Offer> {
+export interface KitResource<Sold extends Offer = Offer> extends PlanMeans<Sold> {
   uuid: string;
   name: string | null;
   /** The plan that your service has made; during a plan change the previous plan. */
@@ -243,8 +245,8 @@ export interface KitResource<Sold extends Offer = Offer> {
   /** A plan change was requested and is not done yet. */
   isChangingPlan: boolean;
   region: RegionOf<Sold> | null;
-  /** The options that the customer chose when installing. */
-  options: Readonly<Record<string, unknown>>;
+  /** The options that the customer chose when installing; empty if the schema in the offer does not allow them any more. */
+  options: Partial<OptionsOf<Sold>>;
   state: Extract<ResourceState, "provisioning" | "provisioned">;
   /** When the platform requested the resource, by the database's clock. */
   createdAt: Date;

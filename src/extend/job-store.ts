@@ -1,4 +1,4 @@
-import type { YourJob as JobModel,YourJobRun as RunModel } from "../database/client/client.ts";
+import type { YourJob as JobModel, YourJobRun as RunModel } from "../database/client/client.ts";
 import {
   anyRow,
   columnsOf,

@@ -24,10 +24,10 @@ export function kitFor(ctx: Context): Kit {
       prisma: (load) => ctx.db.prismaOfYours(load),
     },
     resources: {
-      find: async (uuid) => findForVendor(ctx.db, checkedUuid(uuid)),
+      find: async (uuid) => findForVendor(ctx, checkedUuid(uuid)),
       async *list(filter = {}) {
         for (let after: string | null = LEAST_UUID; after !== null;) {
-          const page: Awaited<ReturnType<typeof listForVendor>> = await listForVendor(ctx.db, after, filter);
+          const page: Awaited<ReturnType<typeof listForVendor>> = await listForVendor(ctx, after, filter);
           yield* page.resources;
           after = page.upTo;
         }

@@ -1,7 +1,10 @@
 import { createHash } from "node:crypto";
+import type { Context } from "../context.ts";
 import { databaseClock } from "../database/clock.ts";
 import type { Database } from "../database/database.ts";
 import { oneRow, type Queryable, statement } from "../database/statement.ts";
+import { meaningOf, type Offer, type PlanMeans } from "../offer.ts";
+import { type Options, optionsLeft } from "../options.ts";
 import { whereHeld } from "../processes/history-store.ts";
 import { BEFORE_ROTATIONS, HAS_TOKENS, whereIn, whereOfPlanChange } from "../resources/step-kinds.ts";
 import { lockedResource } from "../resources/store.ts";
@@ -9,21 +12,35 @@ import type { KitResource, ResourceFilter } from "./contract.ts";
 
 // The statements for a vendor's own routes, jobs and actions on the kit's tables.
 
+/** A resource as it is stored: what its plan means stands in the offer, and how its options are read. */
+type StoredResource = Omit<KitResource, keyof PlanMeans | "options"> & { options: Options };
+type Sells = Pick<Context, "db" | "offer">;
+
 const KIT_RESOURCE = `r.uuid, r.name, r.plan, r.region, r.options, r.state, r.created_at AS "createdAt",
      EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('change_plan', 'finish') AND ${whereOfPlanChange("s")}) AS "isChangingPlan",
      CASE WHEN r.app_id IS NOT NULL THEN jsonb_build_object('id', r.app_id, 'name', r.app_name) END AS app`;
 const IS_ALIVE = `r.state IN ('provisioning', 'provisioned')`;
-const find = statement<{ uuid: string }, KitResource>("find_for_your_service").sql(
+const find = statement<{ uuid: string }, StoredResource>("find_for_your_service").sql(
   `SELECT ${KIT_RESOURCE} FROM resources r WHERE ${IS_ALIVE} AND r.uuid = :uuid`,
 );
 
-export const findForVendor = (db: Queryable, uuid: string) => oneRow(db, find, { uuid });
+export async function findForVendor({ db, offer }: Sells, uuid: string): Promise<KitResource | null> {
+  const row = await oneRow(db, find, { uuid });
+  return row && asSold(offer, row);
+}
+
+/** With what the offer says of its plan and its options. */
+const asSold = (offer: Offer, row: StoredResource): KitResource => ({
+  ...row,
+  ...meaningOf(offer, row.plan),
+  options: optionsLeft(offer.options, row.options),
+});
 
 // Reads a fixed number of rows by the primary key, however few of them are wanted: a filter of a large table must not make a
 // statement slow. `upTo`: the last row that was read; `null` at the end of the table.
 const SCANNED = 1_000;
 type Wanted = { [Filter in keyof ResourceFilter]-?: ResourceFilter[Filter] | null };
-type Scanned = { upTo: string | null } & (KitResource | Record<keyof KitResource, null>);
+type Scanned = { upTo: string | null } & (StoredResource | Record<keyof StoredResource, null>);
 const list = statement<Wanted & { after: string }, Scanned>("list_for_your_service").sql(
   `WITH page AS MATERIALIZED (
      SELECT uuid, name, plan, region, options, state, created_at, app_id, app_name FROM resources
@@ -40,10 +57,10 @@ const list = statement<Wanted & { after: string }, Scanned>("list_for_your_servi
 );
 
 /** A page of the resources wanted, in the order of their uuids. `upTo`: where the next page begins; `null`: there is none. */
-export async function listForVendor(db: Queryable, after: string, filter: ResourceFilter) {
+export async function listForVendor({ db, offer }: Sells, after: string, filter: ResourceFilter) {
   const { plan = null, region = null, state = null, createdBefore = null, createdAfter = null } = filter;
   const rows = await db.query(list, { after, plan, region, state, createdBefore, createdAfter });
-  const resources = rows.flatMap(({ upTo: _, ...row }) => (row.uuid === null ? [] : [row as KitResource]));
+  const resources = rows.flatMap(({ upTo: _, ...row }) => (row.uuid === null ? [] : [asSold(offer, row)]));
   return { resources, upTo: rows[0]?.upTo ?? null };
 }
 
