@@ -143,7 +143,9 @@ export async function runJob(
     const isLate = performance.now() - askedMs > pace.handOverMs;
     if (!run && (isLate || signal.aborted)) {
       await withdrawJob(db, name);
-      throw isLate ? notTaken() : new KitError("interrupted", `${name} was not begun.`);
+      throw isLate
+        ? notTaken(`No process has begun ${name} for ${duration(pace.handOverMs / 1_000)}.`)
+        : new KitError("interrupted", `${name} was not begun.`);
     }
     if (signal.aborted) throw new KitError("interrupted", `${name} goes on in ${run!.process}.`);
     await sleep(pace.followMs, undefined, { signal }).catch(() => undefined);
@@ -173,14 +175,17 @@ const NOT_LOOKED_SECONDS = 120;
 
 async function mustBeTaken(db: Database): Promise<void> {
   const seconds = await secondsWithoutJobs(db);
-  if (seconds === null || seconds > NOT_LOOKED_SECONDS) throw notTaken(seconds);
+  if (seconds !== null && seconds <= NOT_LOOKED_SECONDS) return;
+  throw notTaken(
+    `No process has looked for due jobs${seconds === null ? " yet" : ` for ${duration(seconds)}`}.`,
+  );
 }
 
-function notTaken(seconds: number | null = null): KitError {
-  const since = seconds === null ? "" : ` for ${duration(seconds)}`;
-  const words = `No process has looked for due jobs${since}. Start a worker, or the web process with WEB_JOBS=on; or run the job from a command: kit jobs run NAME.`;
-  return new KitError("no_jobs", words);
-}
+const notTaken = (words: string) =>
+  new KitError(
+    "no_jobs",
+    `${words} Start a worker, or the web process with WEB_JOBS=on. Or run the job from a command: kit jobs run NAME.`,
+  );
 
 const RESULTS: Readonly<Record<RunResult, string>> = {
   running: "runs",
@@ -191,16 +196,13 @@ const RESULTS: Readonly<Record<RunResult, string>> = {
   missed: "left out",
 };
 
-/** "failed after 3 s: no broker." */
-export function runInWords({
-  result,
-  seconds,
-  error,
-}: Pick<ShownRun, "result" | "seconds" | "error">): string {
-  const why = error !== null && result === "failed" ? `: ${sentence(error)}` : ".";
-  const long = result === "missed" ? "" : `${result === "done" ? " in" : " after"} ${duration(seconds)}`;
-  return `${RESULTS[result]}${long}${why}`;
-}
+/** "in 3 s", or "after 3 s" of a run that did not end well. */
+export const tookInWords = ({ result, seconds }: Pick<ShownRun, "result" | "seconds">): string =>
+  result === "missed" ? "" : `${result === "done" ? "in" : "after"} ${duration(seconds)}`;
+
+/** "failed after 3 s". */
+export const runInWords = (run: Pick<ShownRun, "result" | "seconds">): string =>
+  `${RESULTS[run.result]} ${tookInWords(run)}`.trimEnd();
 
 /** What came of a run by hand, and when the job is next. */
 export async function endInWords(db: Database, run: JobRun): Promise<string> {
@@ -208,7 +210,8 @@ export async function endInWords(db: Database, run: JobRun): Promise<string> {
   const again = run.result === "done" ? "The next run is at" : "It is tried again at";
   const next = row && !row.isRunning ? ` ${again} ${moment(row.dueAt.toISOString())} UTC.` : "";
   const dueAt = moment(run.regularAt.toISOString());
-  return `${run.name}, for ${dueAt} UTC: ${runInWords(run)}${next}`;
+  const why = run.result === "failed" && run.error !== null ? `: ${sentence(run.error)}` : ".";
+  return `${run.name}, for ${dueAt} UTC: ${runInWords(run)}${why}${next}`;
 }
 
 export { shownOf as shownRun };

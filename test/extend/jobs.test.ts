@@ -297,7 +297,7 @@ describe("the operator's pages", () => {
     );
     const page = await operator.get("/jobs/meter");
     expect(page.text).toContain("no <broker>");
-    expect(page.text).toMatch(/failed run since .+ operator web \S+:\d+/);
+    expect(page.text).toMatch(/1 failed run since .+ failed after 0 s no <broker> operator web \S+:\d+/);
     await operator.done("/jobs/meter/run-meter");
     expect(await operator.audit()).toMatchObject([
       { action: "run-meter", state: "failed" },
@@ -335,7 +335,7 @@ describe("the operator's pages", () => {
     const restless = { ...PARTS, pace: { ...PARTS.pace, handOverMs: 100 } };
     await operator.world.restart({ environment: { WEB_JOBS: "off" }, parts: restless });
     const late = await operator.done("/jobs/meter/run-meter");
-    expect(late.text).toContain("No process has looked for due jobs");
+    expect(late.text).toContain("No process has begun meter for 0 s. Start a worker");
     // What was asked for is withdrawn.
     await planned("meter");
     await operator.world.restart();
@@ -343,4 +343,3 @@ describe("the operator's pages", () => {
     expect(of("meter")).toHaveLength(1);
   });
 });
-

@@ -96,9 +96,7 @@ function listText(paint: Paint, jobs: readonly ListedJob[]): string {
     name,
     when: job.isRemoved ? "removed from the code" : `${at} ${timeZone}`,
     next: job.running?.since ? `runs since ${momentAway(job.running.since)}` : next ? momentAway(next) : "",
-    "last run": last
-      ? `${moment(last.startedAt)} ${runInWords({ ...last, error: null }).replace(/\.$/, "")}`
-      : "",
+    "last run": last ? `${moment(last.startedAt)} ${runInWords(last)}` : "",
     failures: failures > 0 ? String(failures) : "",
   }));
   const troubles = jobs.flatMap(({ name, running, lastError, failingSince, isRemoved }) => [
@@ -118,7 +116,7 @@ function inRow({ dueAt, startedAt, by, process, error, ...run }: ShownRun) {
   return {
     started: moment(startedAt),
     for: moment(dueAt),
-    ended: runInWords({ ...run, error: null }).replace(/\.$/, ""),
+    ended: runInWords(run),
     by: by ?? "timetable",
     in: process,
     error: error === null ? "" : safe(error),

@@ -1,7 +1,7 @@
 import type { OpenContext } from "../../context.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { counted, sentence } from "../wording.ts";
-import { endInWords, type ListedJob, runInWords, runJob, type ShownRun } from "../your-jobs.ts";
+import { endInWords, type ListedJob, runJob, type ShownRun, tookInWords } from "../your-jobs.ts";
 import type { Action } from "./action.ts";
 import { A, Links, type Look, Moment, Pager, State, Table } from "./parts.tsx";
 
@@ -46,7 +46,9 @@ export function jobsPage(jobs: readonly ListedJob[]): Page {
     title: "Jobs",
     content: (
       <>
-        <p>The jobs of your service. Times are UTC, unless a job has a time zone.</p>
+        <p>
+          The jobs of your service, each with its expression and the zone of that. All other times are UTC.
+        </p>
         <Table
           columns={[
             ["Job", ({ name }) => <A to={`/jobs/${name}`}>{name}</A>],
@@ -55,9 +57,9 @@ export function jobsPage(jobs: readonly ListedJob[]): Page {
             ["Last run", ({ last }) => (last ? <LastRun of={last} /> : "–")],
             ["Failures", Failures],
             [
-              "",
+              "By hand",
               ({ name, isRemoved }) =>
-                !isRemoved && <Links of={[{ label: "Run now", path: pathOfRun(name) }]} />,
+                isRemoved ? "–" : <Links of={[{ label: "Run\u00a0now", path: pathOfRun(name) }]} />,
             ],
           ]}
           rows={jobs}
@@ -92,8 +94,15 @@ function Next({ next, running, asked }: ListedJob) {
 function LastRun({ of: run }: { of: ShownRun }) {
   return (
     <>
-      <State of={run.result} look={LOOKS[run.result] ?? "gone"} /> <Moment at={run.startedAt} />
-      <small> {runInWords({ ...run, error: null })}</small>
+      <Result of={run} /> <Moment at={run.startedAt} />
+    </>
+  );
+}
+
+function Result({ of: run }: { of: ShownRun }) {
+  return (
+    <>
+      <State of={run.result} look={LOOKS[run.result] ?? "gone"} /> <small>{tookInWords(run)}</small>
     </>
   );
 }
@@ -102,8 +111,11 @@ function Failures({ failures, failingSince, lastError }: ListedJob) {
   if (lastError === null) return "–";
   return (
     <>
-      {counted(failures, "failed run")}
-      {failingSince && [" since ", <Moment at={failingSince} />]}: <bdi>{sentence(lastError)}</bdi>
+      <bdi>{sentence(lastError)}</bdi>{" "}
+      <small>
+        {counted(failures, "failed run")}
+        {failingSince && [" since ", <Moment at={failingSince} />]}
+      </small>
     </>
   );
 }
@@ -132,14 +144,8 @@ export function jobPage(
           columns={[
             ["Started", ({ startedAt }) => <Moment at={startedAt} exact />],
             ["For", ({ dueAt }) => <Moment at={dueAt} />],
-            ["Result", ({ result }) => <State of={result} look={LOOKS[result] ?? "gone"} />],
-            [
-              "What came of it",
-              ({ error, ...run }) => [
-                runInWords({ ...run, error: null }),
-                error && [" ", <bdi>{error}</bdi>],
-              ],
-            ],
+            ["Result", (run) => <Result of={run} />],
+            ["Error", ({ error }) => (error === null ? "–" : <bdi>{error}</bdi>)],
             ["By", ({ by }) => by ?? "timetable"],
             ["In", ({ process }) => process],
           ]}
