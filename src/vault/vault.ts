@@ -65,8 +65,7 @@ export async function createVault(keys: { encryptionKey: Secret; decryptionKeys?
         nonce,
         current.sealing,
       );
-      // Of Node's pool: a Uint8Array of its own takes four times as long.
-      const envelope = Buffer.allocUnsafe(HEADER_BYTES + NONCE_BYTES + sealed.length);
+      const envelope = new Uint8Array(HEADER_BYTES + NONCE_BYTES + sealed.length);
       envelope[0] = VERSION;
       envelope.set(current.idBytes, 1);
       envelope.set(nonce, HEADER_BYTES);
