@@ -35,10 +35,21 @@ export function settings(config: Config): Finding {
   return found("settings_remarkable", { words: remarkable.join(" ") });
 }
 
+/** As long, the quickest of some answers without work. */
+const SLOW_ANSWER_MS = 300;
+const VERY_SLOW_ANSWER_MS = 1_500;
+/** A process that is busy itself takes some of the time. */
+const MOST_TRIES = 3;
+
 export async function database({ db }: OpenContext): Promise<Finding> {
-  const askedMs = performance.now();
-  await db.ping().catch(throwAsMisconfigured);
-  return fine(`PostgreSQL answers in ${Math.ceil(performance.now() - askedMs)} ms.`);
+  let ms = Infinity;
+  for (let tries = 0; tries < MOST_TRIES && ms >= SLOW_ANSWER_MS; tries += 1) {
+    const askedMs = performance.now();
+    await db.ping().catch(throwAsMisconfigured);
+    ms = Math.min(ms, performance.now() - askedMs);
+  }
+  if (ms < SLOW_ANSWER_MS) return fine(`PostgreSQL answers in ${Math.ceil(ms)} ms.`);
+  return found("database_slow", { ms, isVery: ms > VERY_SLOW_ANSWER_MS });
 }
 
 export async function migrations({ db }: OpenContext): Promise<Finding[]> {

@@ -33,9 +33,10 @@ export async function platform({ config }: OpenContext): Promise<Finding[]> {
 async function look(http: Http, name: string, url: string, accept?: string): Promise<Finding[]> {
   try {
     const { status, body } = await http.send({ method: "GET", url, headers: { accept: accept ?? "*/*" } });
-    const isOdd = status >= 500 || status === 429 || status === 406;
+    if (status >= 500 || status === 429)
+      return [found("platform_fails", { words: `${name} answers ${status}.` })];
     const isJson = accept === undefined || parsedJson(body) !== undefined;
-    return isOdd || !isJson
+    return status === 406 || !isJson
       ? [found("platform_odd", { words: `${name} answers ${status}${isJson ? "" : " without JSON"}.` })]
       : [];
   } catch (error) {
