@@ -21,15 +21,14 @@ const rankOf = ({ urgency }: Finding) => URGENCIES.findIndex((each) => each === 
 
 /** The most urgent first, and behind each what it may cause. */
 function inOrder(found: readonly Finding[]): Finding[] {
-  const lastOf = new Map(found.map((each) => [each.fact, each]));
-  const causedBy = (cause: Finding): Finding[] =>
-    lastOf.get(cause.fact) !== cause
-      ? []
-      : found.filter(({ because }) => because === cause.fact).flatMap((each) => [each, ...causedBy(each)]);
-  return found
-    .filter(({ because }) => because === undefined)
-    .sort((one, other) => rankOf(one) - rankOf(other))
-    .flatMap((each) => [each, ...causedBy(each)]);
+  const sorted = found.toSorted((one, other) => rankOf(one) - rankOf(other));
+  const lastOf = new Map(sorted.map((each) => [each.fact, each]));
+  const withCaused = (cause: Finding): Finding[] => {
+    const caused =
+      lastOf.get(cause.fact) === cause ? sorted.filter(({ because }) => because === cause.fact) : [];
+    return [cause, ...caused.flatMap(withCaused)];
+  };
+  return sorted.filter(({ because }) => because === undefined).flatMap(withCaused);
 }
 
 /**
