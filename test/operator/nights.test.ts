@@ -28,9 +28,10 @@ afterEach(async () => {
   await asTheyWere();
 });
 
+type Found = Check & { level: string };
 const doctor = async () => {
   const { data } = await kitJson<DoctorReport>(operator.world.environment, ["doctor"]);
-  return (id: string): Check => data.checks.find((check) => check.id === id)!;
+  return (id: string): Found => data.checks.find((check) => check.id === id)!;
 };
 
 const CARDS = /<article class="fact (\w+)( caused)?"><h3><span[^>]*>[^<]*<\/span> ([^<]*)/g;
