@@ -21,6 +21,7 @@ import {
 } from "../resources/step-kinds.ts";
 import { NOTICED } from "../work/lease.ts";
 import { ALARM_AFTER_ATTEMPTS, HAS_FAILED, IS_LATE, STEP_COLUMNS, type StepRow } from "../work/queue.ts";
+import { SLOW } from "./list-store.ts";
 import { MOST_COUNTED } from "./wording.ts";
 
 // What operators' actions read of many resources, and the little that they write besides what the rooms themselves do.
@@ -176,8 +177,6 @@ const failingExchanges = statement<object, Failing & { ageSeconds: number }>("fa
 /** Grants whose exchange failed so far; `ageSeconds`: how long ago the first one came. */
 export const failingGrants = async (db: Queryable) => (await oneRow(db, failingExchanges))!;
 
-/** A call of a function that goes on for longer than this hangs, or is slow. */
-const SLOW = "interval '10 seconds'";
 const kinds = VENDOR_CALL_KINDS.map((kind) => `('${kind}')`).join();
 // The same work as that of the metrics `addon_your_service_failing` and `…_under_way`, but that a call has a while to end.
 const trouble = statement<object, Trouble>("trouble_of_functions").sql(

@@ -52,11 +52,17 @@ export async function createProgram(
     .addHelpText("after", ENDING);
   const called = typed.find((word) => !word.startsWith("-"));
   const own = COMMANDS.filter(([names]) => names.split(" ").includes(called ?? ""));
-  for (const [, load] of own.length > 0 ? own : COMMANDS) (await load())(program);
+  const isOfAll = own.length === 0 && !isVersion(typed);
+  const wanted = await Promise.all((isOfAll ? COMMANDS : own).map(([, load]) => load()));
+  for (const add of wanted) add(program);
   // Not in the table, because it describes all commands.
-  if (own.length === 0) (await import("./completion.ts")).addCompletion(program);
+  if (isOfAll) (await import("./completion.ts")).addCompletion(program);
   return program;
 }
+
+/** It needs no command. */
+const isVersion = (typed: readonly string[]) =>
+  typed.length > 0 && typed.every((word) => /^--(version|json)$/.test(word));
 
 /** A command as it is typed, without options; a group lists its subcommands, so that nobody has to open each one's help. */
 function termOf(command: Command): string {

@@ -6,7 +6,7 @@ import { stateOfWork } from "../../metrics/store.ts";
 import { PACE } from "../../pace.ts";
 import { sharedFor } from "../../within.ts";
 import { type Check, type Finding, fine, found, joined, levelOf, withCauses, withNames } from "./finding.ts";
-import { database, keys, manifest, migrations, plans, settings, version } from "./installation.ts";
+import { database, keys, manifest, migrations, notice, plans, settings, version } from "./installation.ts";
 import { platform, platformStatus, secret, signIn } from "./platform.ts";
 import { clocks, password, processes } from "./processes.ts";
 import { restore } from "./restore.ts";
@@ -21,7 +21,7 @@ type Looks = Readonly<Record<string, Look>>;
 const OF_THE_DATABASE: Looks = { database, migrations };
 /** These are made at once, those of a row one after the other: on a slow database each takes as long as its statements. */
 const BESIDE_EACH_OTHER: readonly Looks[] = [
-  { restore, writes, keys },
+  { restore, writes, keys, notice },
   // The clocks after the client secret, whose trial brings the platform's time.
   { secret, password, plans, clocks, processes },
   ...OF_WORK,

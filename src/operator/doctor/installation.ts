@@ -4,11 +4,13 @@ import type { Config } from "../../config.ts";
 import type { OpenContext } from "../../context.ts";
 import { compareMigrations, lacks, remarksOn } from "../../database/migration-comparison.ts";
 import { throwAsMisconfigured } from "../../database/retry.ts";
+import { currentNotice } from "../../people/notice.ts";
 import { databaseAddress } from "../../setting.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { buildText } from "../../version.ts";
 import { keysInUse } from "../keys.ts";
 import { hasMoreRights } from "../store.ts";
+import { moment } from "../wording.ts";
 import { customersOfOtherPlans } from "./attention-store.ts";
 import { type Finding, fine, found, MOST_NAMED } from "./finding.ts";
 
@@ -104,4 +106,14 @@ export async function manifest(folder = process.cwd()): Promise<Finding> {
   const { checkManifestText } = await import("../../manifest/check.ts");
   if (checkManifestText(bytes).manifest) return fine("An app can be made from app.json.");
   return found("manifest_invalid", {});
+}
+
+/** What all customers are shown now, lest it outlasts what it is about. */
+export async function notice({ db }: OpenContext): Promise<Finding> {
+  const current = await currentNotice(db);
+  if (!current) return fine("Customers see no notice.");
+  const { text, severity, setBy, setAt, until } = current;
+  const since = setAt.toISOString();
+  const values = { text, severity, setBy, from: moment(since), until: until && moment(until.toISOString()) };
+  return found("notice_shown", values, { since });
 }

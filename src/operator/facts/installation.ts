@@ -263,6 +263,16 @@ export const OF_THE_INSTALLATION = {
     cure: ({ versions }) => `Run ${versions}, or newer of these lines.`,
     runbook: "The build",
   }),
+  notice_shown: fact<{ text: string; severity: string; setBy: string; from: string; until: string | null }>({
+    title: "Customers see a notice",
+    urgency: "remark",
+    says: ({ text, severity, setBy, from, until }) =>
+      `All customers see this notice (${severity}), which ${setBy} set at ${from} (UTC), ${until === null ? "without an end" : `until ${until}`}: “${text}”`,
+    cure: "When it is over: kit notice clear",
+    command: "kit notice clear",
+    buttons: ["/notice-clear"],
+    runbook: "A notice to all customers",
+  }),
   your_check: fact<Words>({
     title: "A check of your service found something",
     urgency: "urgent",

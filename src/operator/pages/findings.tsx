@@ -6,6 +6,7 @@ import type { Action } from "./action.ts";
 import { OF_ALL } from "./actions.tsx";
 import { FIXES } from "./ledgers-page.tsx";
 import { A, Buttons, type Look, Moment, number, State } from "./parts.tsx";
+import { RunbookLink } from "./runbook-page.tsx";
 
 // What was found, for the overview and the check-up.
 
@@ -46,7 +47,7 @@ export function Card({ of, heading: Heading }: { of: Finding; heading: "h2" | "h
       {buttons.length > 0 && !because && <ButtonsOf paths={buttons} />}
       <p class="more">
         {page && <A to={page.path}>{page.name}</A>}
-        {runbook && <small>Runbook: docs/operate.md, “{runbook}”</small>}
+        {runbook && <RunbookLink heading={runbook} />}
       </p>
     </article>
   );

@@ -25,8 +25,9 @@ import { LIST_QUERY, LIST_SIZE, listPage } from "./list-page.tsx";
 import { checkUpPage, overviewPage } from "./overview.tsx";
 import { Root } from "./parts.tsx";
 import { askedApps, resourcePage } from "./resource-pages.tsx";
+import { runbookPage } from "./runbook-page.tsx";
 
-/** All but the check-up wait until the service is ready. `stop` ends the running actions, and waits for them. */
+/** All but the check-up and the runbook wait until the service is ready. `stop` ends the running actions, and waits for them. */
 export function createOperatorPages(
   ctx: OpenContext,
   { byPassword, whenReady }: { byPassword: RequestHandler | null; whenReady: RequestHandler },
@@ -56,6 +57,7 @@ export function createOperatorPages(
   page("/check-up", async () =>
     checkUpPage(await examine({ readSettings: () => ctx.config, open: () => Promise.resolve(ctx) })),
   );
+  page("/runbook", runbookPage);
   router.use(whenReady);
 
   page("/", async () => overviewPage(await overview()));
