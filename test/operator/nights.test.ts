@@ -5,7 +5,7 @@ import type { Fact } from "../../src/operator/facts/fact.ts";
 import { FACTS } from "../../src/operator/facts/facts.ts";
 import { createOverview } from "../../src/operator/overview.ts";
 import { aRow } from "../processes/rows.ts";
-import { kitJson } from "../support/kit.ts";
+import { kit, kitJson } from "../support/kit.ts";
 import { eventually, opened } from "../support/world.ts";
 import { aWorldOfAnOperator } from "./pages/operator.ts";
 
@@ -177,6 +177,76 @@ it("a process that missed two beats is late, before it counts as missing", async
     level: "now",
     message: expect.stringContaining(`web elsewhere:${pid} has not beaten for 40 s`),
   });
+});
+
+it("calls that hang are named, and listed by their link", async () => {
+  await operator.world.forged.aStepIsLeft({
+    ...{ uuid, kind: "change_plan", inSeconds: -60, attempts: 1, lease: 1, leaseSeconds: 3_600 },
+    detail: { plan: "premium", was: "basic" },
+  });
+  expect((await doctor())("your-service")).toMatchObject({
+    fact: "function_hangs",
+    whom: { count: 1, list: { failing: "hanging" } },
+  });
+  const list = async (failing: string) => {
+    const { data } = await kitJson<{ resources: { uuid: string }[] }>(operator.world.environment, [
+      ...["resources", "list", "--failing", failing],
+    ]);
+    return data.resources.map((each) => each.uuid);
+  };
+  expect([await list("hanging"), await list("any")]).toEqual([[uuid], []]);
+});
+
+it("a notice that is up is a remark, with its text, its end and since when", async () => {
+  const { environment } = operator.world;
+  await kitJson(environment, ["notice", "set", "Kiln three is cold.", "--severity", "outage"]);
+  expect((await doctor())("notice")).toMatchObject({
+    ...{ ok: true, level: "remark", since: expect.any(String) },
+    message: expect.stringMatching(/\(outage\).*without an end: “Kiln three is cold\.”$/),
+  });
+  expect(await cards()).toContain("Customers see a notice");
+  await kitJson(environment, ["notice", "clear"]);
+  expect((await doctor())("notice")).toMatchObject({ message: "Customers see no notice.", fix: null });
+});
+
+it("the runbook opens at the chapter of what was found", async () => {
+  operator.control.fault("* /*", { status: 503 }, 1_000);
+  await firstIs("The platform fails");
+  const { html } = await operator.get();
+  const [, path] = /href="[^"]*\/operator(\/runbook#[^"]*)"[^>]*>Runbook: The platform does not answer</.exec(
+    html,
+  )!;
+  const [page, anchor] = path!.split("#");
+  const runbook = await operator.get(page);
+  expect(runbook.status).toBe(200);
+  expect(runbook.html).toContain(`<h3 id="${anchor}">The platform does not answer</h3>`);
+  // Each link within it has its place.
+  const ids = new Set([...runbook.html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+  const links = [...runbook.html.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
+  expect(links.filter((each) => !ids.has(each))).toEqual([]);
+  expect(links.length).toBeGreaterThan(50);
+});
+
+it("a report comes as JSON lines, too", async () => {
+  const { code, stdout } = await kit(operator.world.environment, ["tokens", "refresh", uuid, "--json-lines"]);
+  expect([code, JSON.parse(stdout)]).toEqual([0, { uuid, result: "done" }]);
+  const watched = await kit(operator.world.environment, [
+    "tokens",
+    "refresh",
+    uuid,
+    "--json-lines",
+    "--watch",
+  ]);
+  expect(watched.code).toBe(2);
+  await operator.control.install({ plan: "basic" });
+  operator.control.removeWithoutDeprovision(uuid);
+  const compared = await kit(operator.world.environment, ["reconcile", "--json-lines"]);
+  const lines = compared.stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as object);
+  expect([compared.code, lines]).toMatchObject([1, [{ uuid, kind: "gone_at_platform" }]]);
+  expect(compared.stderr).toContain("1 difference.");
 });
 
 describe("the causes of facts", () => {

@@ -1,7 +1,7 @@
 import { Argument, type Command, type Option } from "commander";
+import { yourActions } from "../your-actions.ts";
 import { type Place, SHELLS } from "./completion-scripts.ts";
 import { example } from "./outcome.ts";
-import { yourActions } from "../your-actions.ts";
 import type { KitCommand, Session } from "./session.ts";
 
 export function addCompletion(program: KitCommand): void {
