@@ -24,10 +24,10 @@ export function kitFor(ctx: Context): Kit {
       prisma: (load) => ctx.db.prismaOfYours(load),
     },
     resources: {
-      find: async (uuid) => findForVendor(ctx.db, checkedUuid(uuid)),
+      find: async (uuid) => findForVendor(ctx, checkedUuid(uuid)),
       async *list() {
         for (let after = LEAST_UUID; ;) {
-          const page = await listAfter(ctx.db, after);
+          const page = await listAfter(ctx, after);
           yield* page;
           const last = page.at(-1);
           if (!last) return;
@@ -43,8 +43,8 @@ export function kitFor(ctx: Context): Kit {
       if (result === "no_tokens") throw new KitError(result, words);
       return result;
     },
-    // Never throws: a wrong call must not fail the work that it counts.
-    count(metric, labels = {}, by = 1) {
+    count(metric, ...[labels = {}, by = 1]: [labels?: Readonly<Record<string, string>>, by?: number]) {
+      // Never throws: a wrong call must not fail the work that it counts.
       try {
         ctx.metrics.count(metric, labels, by);
       } catch (error) {

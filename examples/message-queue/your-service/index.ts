@@ -1,6 +1,5 @@
-import type { Extensions } from "../extend/contract.ts";
-import type { CustomerPage } from "../people/contract.ts";
-import type { Done, NotYet, VendorResource, YourService } from "../resources/contract.ts";
+import type { Service } from "../extend/contract.ts";
+import type { Done, NotYet, VendorResource } from "../resources/contract.ts";
 import { createBroker } from "./broker.ts";
 import { createCustomerPage } from "./customer-page.tsx";
 import { metrics, type OurKit } from "./metrics.ts";
@@ -9,16 +8,29 @@ import { mountRoutes } from "./routes.ts";
 import type { YourSettings } from "./settings.ts";
 import { createUsage } from "./usage.ts";
 
+type Queue = VendorResource<typeof offer>;
+
 /** Sells queues of a message broker that has a life of its own: it moves queues, and it is slow and down at times. */
 export function createYourService(
   settings: YourSettings,
   kit: OurKit,
-): YourService<typeof offer> & Extensions<typeof offer> & { customerPage: CustomerPage } {
+): Service<typeof offer, { actions: "move"; metrics: typeof metrics }> {
   const broker = createBroker(settings);
   const usage = createUsage(kit, broker);
 
-  async function queue({ uuid, plan, signal }: VendorResource): Promise<Done<typeof offer> | NotYet> {
-    const { isReady, url, key } = await broker.put(uuid, plan, signal);
+  async function queue({
+    uuid,
+    plan,
+    limits,
+    features,
+    options,
+    signal,
+  }: Queue): Promise<Done<typeof offer> | NotYet> {
+    const { isReady, url, key } = await broker.put(
+      uuid,
+      { plan, ...limits, ...features, ...options },
+      signal,
+    );
     if (!isReady) return { later: "Your queue is being made; this takes some minutes.", againInSeconds: 10 };
     return { config: { PIGEON_URL: url, PIGEON_KEY: key }, message: "Your queue is open: see PIGEON_URL." };
   }
@@ -43,9 +55,9 @@ export function createYourService(
     // New keys beside the old ones, which end an hour after the app has the new ones.
     rotation: {
       overlapMinutes: 60,
-      async rotate({ uuid, plan, idempotencyKey, signal }) {
+      async rotate({ uuid, idempotencyKey, signal }) {
         const { key, replaces } = await broker.addKey(uuid, idempotencyKey, signal);
-        const { url } = await broker.put(uuid, plan, signal);
+        const { url } = await broker.find(uuid, signal);
         return { config: { PIGEON_URL: url, PIGEON_KEY: key }, retires: replaces };
       },
       async retire({ uuid, signal }, key) {

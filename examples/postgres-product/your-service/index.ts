@@ -1,22 +1,23 @@
 import { Refusal } from "../errors.ts";
-import type { Extensions, Kit } from "../extend/contract.ts";
-import type { CustomerPage } from "../people/contract.ts";
-import type { Done, YourService } from "../resources/contract.ts";
+import type { Kit, Service } from "../extend/contract.ts";
+import type { Done, VendorResource } from "../resources/contract.ts";
 import { createCustomerPage } from "./customer-page.tsx";
-import { later, type offer, sizes } from "./plans.ts";
+import { later, type offer } from "./plans.ts";
 import { createProduct } from "./product.ts";
 import type { YourSettings } from "./settings.ts";
+
+type Drawer = Pick<VendorResource<typeof offer>, "uuid" | "limits">;
 
 /** Sells drawers: small databases in a PostgreSQL of ours. */
 export function createYourService(
   settings: YourSettings,
-  kit: Kit,
-): YourService<typeof offer> & Extensions<typeof offer> & { customerPage: CustomerPage } {
+  kit: Kit<typeof offer>,
+): Service<typeof offer, { actions: "rotate" }> {
   const product = createProduct(settings);
 
   /** Makes the drawer or adapts it to the plan; a second call for the same resource changes nothing. */
-  async function drawer(uuid: string, plan: string, message: string): Promise<Done<typeof offer>> {
-    await product.make(uuid, sizes[plan]!.connections);
+  async function drawer({ uuid, limits }: Drawer, message: string): Promise<Done<typeof offer>> {
+    await product.make(uuid, limits.connections);
     return { config: { DRAWER_URL: await product.urlOf(uuid) }, message };
   }
 
@@ -24,22 +25,23 @@ export function createYourService(
     customerPage: createCustomerPage(product),
     close: product.close,
 
-    async provision({ uuid, plan }) {
-      return drawer(uuid, plan, "Your drawer is open: its address is in DRAWER_URL.");
+    async provision(resource) {
+      return drawer(resource, "Your drawer is open: its address is in DRAWER_URL.");
     },
 
-    async changePlan({ uuid, plan }) {
-      const [used, room] = [await product.megabytes(uuid), sizes[plan]!.megabytes];
+    async changePlan(resource) {
+      const { uuid, plan, limits } = resource;
+      const [used, room] = [await product.megabytes(uuid), limits.megabytes];
       if (used > room) {
         throw new Refusal(`Your drawer holds ${used} MB, and ${plan} has ${room} MB. Make room first.`);
       }
       if (plan === "reserved") return { later };
-      return drawer(uuid, plan, `Your drawer is ${plan} now; DRAWER_URL stays as it is.`);
+      return drawer(resource, `Your drawer is ${plan} now; DRAWER_URL stays as it is.`);
     },
 
     // It needs nothing of the platform, so it works for a resource without tokens, too.
-    async finish({ uuid, plan }) {
-      return drawer(uuid, plan, "Your drawer is open: its address is in DRAWER_URL.");
+    async finish(resource) {
+      return drawer(resource, "Your drawer is open: its address is in DRAWER_URL.");
     },
 
     async deprovision({ uuid, signal }) {
@@ -49,8 +51,8 @@ export function createYourService(
     // A leaked address is one command, and each drawer gets another one by itself every quarter of a year.
     rotation: {
       everyDays: 90,
-      async rotate({ uuid, plan, idempotencyKey }) {
-        const retires = await product.addLogin(uuid, idempotencyKey, sizes[plan]!.connections);
+      async rotate({ uuid, limits, idempotencyKey }) {
+        const retires = await product.addLogin(uuid, idempotencyKey, limits.connections);
         return { config: { DRAWER_URL: await product.urlOf(uuid) }, retires };
       },
       async retire({ uuid }, logins) {
