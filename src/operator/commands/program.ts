@@ -53,8 +53,7 @@ export async function createProgram(
   const called = typed.find((word) => !word.startsWith("-"));
   const own = COMMANDS.filter(([names]) => names.split(" ").includes(called ?? ""));
   const isOfAll = own.length === 0 && !isVersion(typed);
-  const wanted = await Promise.all((isOfAll ? COMMANDS : own).map(([, load]) => load()));
-  for (const add of wanted) add(program);
+  for (const [, load] of isOfAll ? COMMANDS : own) (await load())(program);
   // Not in the table, because it describes all commands.
   if (isOfAll) (await import("./completion.ts")).addCompletion(program);
   return program;
