@@ -22,9 +22,13 @@ interface ListedQueue {
 /** The broker's API is slow at times, and at times it is down. Then a call throws, and the kit calls again. */
 const LONGEST_CALL_MS = 30_000;
 
+interface Address extends Pick<YourSettings, "queueApiToken"> {
+  queueApiUrl: string;
+}
+
 export type Broker = ReturnType<typeof createBroker>;
 
-export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
+export function createBroker({ queueApiUrl, queueApiToken }: Address) {
   async function call(method: string, path: string, signal?: AbortSignal, body?: object): Promise<unknown> {
     const late = AbortSignal.timeout(LONGEST_CALL_MS);
     const answer = await fetch(`${queueApiUrl}${path}`, {
@@ -70,7 +74,7 @@ export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
         await call("GET", "/health", AbortSignal.timeout(5_000));
         return null;
       } catch (error) {
-        return `The broker at QUEUE_API_URL does not answer (${String(error)}): its own team is on call for it.`;
+        return `The broker at ${queueApiUrl} does not answer (${String(error)}): its own team is on call for it.`;
       }
     },
     /** How many messages went through a queue on a day (YYYY-MM-DD, UTC). */

@@ -14,6 +14,7 @@ const COMMANDS: readonly (readonly [names: string, load: () => Promise<Add>])[] 
   ["migrate", async () => (await import("./migrate.ts")).addMigrate],
   ["processes", async () => (await import("./processes.ts")).addProcesses],
   ["resources", async () => (await import("./resources.ts")).addResources],
+  ["jobs", async () => (await import("./jobs.ts")).addJobs],
   ["events", async () => (await import("./events.ts")).addEvents],
   ["reconcile", async () => (await import("./reconcile.ts")).addReconcile],
   ["after-restore", async () => (await import("./after-restore.ts")).addAfterRestore],
@@ -61,7 +62,7 @@ export async function createProgram(
 
 /** It needs no command. */
 const isVersion = (typed: readonly string[]) =>
-  typed.length > 0 && typed.every((word) => /^--(version|json)$/.test(word));
+  typed.includes("--version") && typed.every((word) => ["--version", "--json"].includes(word));
 
 /** A command as it is typed, without options; a group lists its subcommands, so that nobody has to open each one's help. */
 function termOf(command: Command): string {
