@@ -1,5 +1,5 @@
 import { Misconfigured } from "../errors.ts";
-import { faultInMetric } from "../metrics/metrics.ts";
+import { faultInMetric } from "../metrics/yours.ts";
 import type { Extensions, OperatorAction, Rotation, YourJob } from "./contract.ts";
 import { nextTime } from "./jobs.ts";
 
@@ -31,7 +31,7 @@ export function checkExtensions(yours: Extensions): void {
     ...Object.entries(operatorActions).flatMap(faultsInOperatorAction),
     ...Object.entries(checks).flatMap(([name, check]) => faultsInCode("checks", { [name]: check })),
     ...Object.entries(metrics).flatMap(([name, metric]) => {
-      const fault = faultInMetric(name, metric);
+      const fault = faultInMetric(name, metric, metrics);
       return fault === null ? [] : [`the metric ${name}: ${fault}.`];
     }),
     ...(yours.routes ? faultsInCode("your service", { routes: yours.routes }) : []),

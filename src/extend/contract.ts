@@ -1,9 +1,9 @@
 import type { Router } from "express";
 import type { Logger } from "pino";
 import type { Closable, Generated } from "../database/prisma.ts";
-import type { YourMetric } from "../metrics/metrics.ts";
+import type { YourMetric } from "../metrics/yours.ts";
 import type { Brand } from "../people/brand.ts";
-import type { CustomerAction } from "../people/contract.ts";
+import type { CustomerAction, CustomerDownloads, CustomerPages } from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
 import type { NotYet, Offer, Rotated, VendorResource } from "../resources/contract.ts";
 import type { ResourceState } from "../resources/states.ts";
@@ -21,7 +21,10 @@ export interface Extensions<Sold extends Offer = Offer> {
    */
   routes?(router: Router): void;
   jobs?: readonly YourJob[];
-  /** Your counters, by name. {@link Kit.count} adds to them; `/metrics` shows the sum of all processes. */
+  /**
+   * Your metrics, by name. {@link Kit.count} adds to counters, {@link Kit.observe} to histograms; `/metrics` shows the sum of
+   * all processes. Gauges are read when it is scraped.
+   */
   metrics?: YourMetrics;
   /** Checks of `kit doctor`, shown as `your-NAME`. Return `null` if all is well, else what is wrong and what to do. */
   checks?: Readonly<Record<string, () => Promise<string | null>>>;
@@ -29,6 +32,10 @@ export interface Extensions<Sold extends Offer = Offer> {
   brand?: Brand;
   /** The actions of your customers on their page, by name. `page.form(name, …)` of the page shows the form of one. */
   actions?: Readonly<Record<string, CustomerAction>>;
+  /** Further pages of your customers, by name: the menu has them, and `page.link(name, …)` leads to them. */
+  pages?: CustomerPages;
+  /** Files for your customers, by file name: `page.link("usage.csv", …)` leads to one. */
+  downloads?: CustomerDownloads;
   /** The actions of an operator on one resource, by name: a button on its page, and `kit action NAME UUID`. */
   operatorActions?: Readonly<Record<string, OperatorAction>>;
   /**
@@ -150,14 +157,30 @@ export interface Kit<Counted extends YourMetrics = YourMetrics> {
    * Adds to a counter of {@link Extensions.metrics}. Use few different label values, never a uuid or a name. Never throws:
    * a call with an undeclared metric or an invalid number is logged and not counted.
    */
-  count<Name extends keyof Counted & string>(
+  count<Name extends CounterOf<Counted>>(
     metric: Name,
     labels?: Readonly<Record<LabelOf<Counted[Name]>, string>>,
     by?: number,
   ): void;
+  /** Adds a value, such as seconds or bytes, to a histogram of {@link Extensions.metrics}. Never throws, as `count`. */
+  observe<Name extends HistogramOf<Counted>>(
+    metric: Name,
+    value: number,
+    labels?: Readonly<Record<LabelOf<Counted[Name]>, string>>,
+  ): void;
   /** The platform, on behalf of one resource. Its calls fail while the resource has no working token. */
   platformFor(uuid: string): ResourceApi;
 }
+
+type CounterOf<Metrics extends YourMetrics> = {
+  [Name in keyof Metrics & string]: Metrics[Name] extends { type: "histogram" | "gauge" } ? never : Name;
+}[keyof Metrics & string];
+
+type HistogramOf<Metrics extends YourMetrics> = {
+  [Name in keyof Metrics & string]: [Extract<Metrics[Name], { type: "histogram" }>] extends [never]
+    ? never
+    : Name;
+}[keyof Metrics & string];
 
 type LabelOf<Metric extends YourMetric> = Metric extends { labels: readonly (infer Label extends string)[] }
   ? Label

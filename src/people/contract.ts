@@ -37,9 +37,20 @@ export interface CustomerPerson {
   permissions: readonly string[];
 }
 
-/** What a page for a customer may use. `Action`: the names of your `actions`. */
-export interface CustomerTools<Action extends string = string> {
+/**
+ * The parameters of an address, as anybody may have written them: the first 20 whose names have at most 60 characters and
+ * whose values have at most 500, without control characters. Of several with one name, the first. On a page, marks that turn
+ * or hide other texts are written out in them, too.
+ */
+export type PageQuery = Readonly<Record<string, string | undefined>>;
+
+/**
+ * What a page for a customer may use. `Action`: the names of your `actions`. `Place`: the names of your `pages` and
+ * `downloads`.
+ */
+export interface CustomerTools<Action extends string = string, Place extends string = string> {
   person: CustomerPerson;
+  query: PageQuery;
   /** The address of the platform's dashboard, at the resource's app if that is known; null if `DASHBOARD_URL` is unset. */
   dashboard: string | null;
   /**
@@ -47,18 +58,80 @@ export interface CustomerTools<Action extends string = string> {
    * it, and for an action that there is not, which is logged.
    */
   form(action: Action, content: ComponentChildren): VNode | null;
+  /**
+   * A link to one of your `pages`, to one of your `downloads`, or to the page of `customerPage` (`overview`), with these
+   * parameters. Null for a person who may not see it, and for a place that there is not, which is logged.
+   */
+  link(
+    to: Place | "overview",
+    content: ComponentChildren,
+    query?: Readonly<Record<string, string>>,
+  ): VNode | null;
 }
 
 /**
  * What a vendor writes for customers: the page of one resource, rendered at each request within 5 seconds; if it throws,
  * the kit shows the resource's plan and state. `../parts/cards.tsx` has cards, plans and bars for it. Every value in it is
  * escaped. The page's policy blocks scripts, styles of its own, and all images except `data:` ones. As
- * `CustomerPage<keyof typeof actions>` it has forms for those actions alone.
+ * `CustomerPage<"move", "usage" | "usage.csv">` it has forms for that action, and links to those places, alone.
  */
-export type CustomerPage<Action extends string = string> = (
+export type CustomerPage<Action extends string = string, Place extends string = string> = (
   resource: CustomerResource,
-  page: CustomerTools<Action>,
+  page: CustomerTools<Action, Place>,
 ) => Page | Promise<Page>;
+
+/** What may be for some of the people alone who work on an app. */
+interface ForSome {
+  /** Whether this person may see it; everybody who is signed on, unless given. */
+  may?(person: CustomerPerson): boolean;
+}
+
+/** Another page beside that of `customerPage`, with the same limits. */
+export interface CustomerSubPage<
+  Action extends string = string,
+  Place extends string = string,
+> extends ForSome {
+  /** Its heading, and its name in the menu. */
+  title: string;
+  /** What stands below the heading. The sentence of a `Refusal` is shown in its place, with its status. */
+  render(
+    resource: CustomerResource,
+    page: CustomerTools<Action, Place>,
+  ): ComponentChildren | Promise<ComponentChildren>;
+  /** The menu does not have it, for it needs parameters that links bring: one message of many. */
+  isUnlisted?: boolean;
+}
+
+/** A file for customers, made when it is asked for. Its name is that in the address, and on the customer's disk. */
+export interface CustomerDownload extends ForSome {
+  /**
+   * Makes the content, whole or in pieces, within 60 seconds until its last byte has left. The type is that of the name's
+   * ending. The sentence of a `Refusal` is shown as a page, with its status. `csv` of `../parts/csv.ts` writes tables.
+   */
+  content(resource: CustomerResource, download: DownloadTools): DownloadContent | Promise<DownloadContent>;
+}
+
+export interface DownloadTools {
+  person: CustomerPerson;
+  /** As they came: a file has no marks that are written out. */
+  query: PageQuery;
+  /** Aborted when the time is over, or nobody waits any more. */
+  signal: AbortSignal;
+}
+
+export type DownloadContent = string | Uint8Array | AsyncIterable<string | Uint8Array>;
+
+type FileName = `${string}.${string}`;
+
+/** Your `pages`: those of the names in `Place` that have no dot. */
+export type CustomerPages<Action extends string = string, Place extends string = string> = Readonly<
+  Record<Exclude<Place, FileName>, CustomerSubPage<Action, Place>>
+>;
+
+/** Your `downloads`: those of the names in `Place` that have one. */
+export type CustomerDownloads<Place extends string = string> = Readonly<
+  Record<string extends Place ? string : Extract<Place, FileName>, CustomerDownload>
+>;
 
 /** Something that a customer may do on the page of a resource, by a form. */
 export interface CustomerAction {

@@ -75,7 +75,7 @@ export function createOperatorPages(
     return resourcePage(record, await askedApps(ctx, record.uuid), yoursOfOne(ctx));
   });
   router
-    .route("/resources/:uuid/customer")
+    .route(["/resources/:uuid/customer", "/resources/:uuid/customer/pages/:name"])
     .get((request, response) => showCustomerView(ctx, request, response))
     .all(methodNotAllowed("GET, HEAD"));
   page("/ledgers", async () => ledgersPage(await knownDifferences(ctx)));
