@@ -98,6 +98,25 @@ inChromium("with a hundred customers", () => {
       await page.getByRole("button", { name: "Empty the teapot" }).click();
       await page.getByRole("heading", { name: "Empty the teapot?" }).waitFor();
       await looksWell(page, "customer-question");
+      await page.getByRole("link", { name: "Leave it as it is" }).click();
+      await page.getByRole("link", { name: "Usage" }).click();
+      await page.waitForURL(/pages\/usage$/);
+      await looksWell(page, "customer-usage");
+      await page.getByText("Cups in numbers").click();
+      await looksWell(page, "customer-usage-in-numbers");
+      const saved = page.waitForEvent("download");
+      await page.getByRole("link", { name: "Download all days as CSV" }).click();
+      expect((await saved).suggestedFilename()).toBe("usage.csv");
+      await page.getByRole("button", { name: "Empty the teapot" }).click();
+      await page.getByRole("heading", { name: "Empty the teapot?" }).waitFor();
+      await page.getByRole("button", { name: "Empty the teapot" }).click();
+      await page.waitForURL(/pages\/usage\?sent=/);
+      await looksWell(page, "customer-usage-done");
+      await page.getByRole("link", { name: "Shelf" }).click();
+      await looksWell(page, "customer-shelf");
+      await page.goto(page.url().replace("empty-shelf", "cellar"));
+      await page.getByText("There is nothing here").waitFor();
+      await looksWell(page, "customer-no-such-page");
       await open(page, some.failing, "a.colleague.with.a.rather.long.name@department.of.a.customer.example");
       await looksWell(page, "customer-changing");
       await open(page, some.making);
@@ -125,6 +144,7 @@ inChromium("with a hundred customers", () => {
         ["question", `/resources/${some.premium}/push`],
         ["notice", "/notice"],
         ["customer", `/resources/${some.premium}/customer`],
+        ["customer-usage", `/resources/${some.premium}/customer/pages/usage`],
       ]) {
         expect((await page.goto(operator + path))!.status()).toBe(200);
         await looksWell(page, `operator-${name}`);

@@ -1,4 +1,5 @@
 import { Refusal } from "../errors.ts";
+import type { OurKit } from "./metrics.ts";
 import type { YourSettings } from "./settings.ts";
 
 /** A queue as the broker's API describes it. `url` and `key` are there once it is ready. */
@@ -18,8 +19,13 @@ const LONGEST_CALL_MS = 30_000;
 
 export type Broker = ReturnType<typeof createBroker>;
 
-export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
-  async function call(method: string, path: string, signal?: AbortSignal, body?: object): Promise<unknown> {
+export function createBroker({ queueApiUrl, queueApiToken }: YourSettings, kit: OurKit) {
+  async function answerTo(
+    method: string,
+    path: string,
+    signal?: AbortSignal,
+    body?: object,
+  ): Promise<unknown> {
     const late = AbortSignal.timeout(LONGEST_CALL_MS);
     const answer = await fetch(`${queueApiUrl}${path}`, {
       method,
@@ -32,6 +38,14 @@ export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
     if (answer.status === 404 && method === "DELETE") return null;
     if (!answer.ok) throw new Error(`The broker answers ${answer.status} to ${method} ${path}`);
     return answer.status === 204 ? null : answer.json();
+  }
+  async function call(method: string, path: string, signal?: AbortSignal, body?: object): Promise<unknown> {
+    const begunMs = performance.now();
+    try {
+      return await answerTo(method, path, signal, body);
+    } finally {
+      kit.observe("pigeon_broker_seconds", (performance.now() - begunMs) / 1_000, { method });
+    }
   }
 
   return {

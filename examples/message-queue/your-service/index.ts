@@ -2,7 +2,7 @@ import type { Extensions } from "../extend/contract.ts";
 import type { CustomerPage } from "../people/contract.ts";
 import type { Done, NotYet, VendorResource, YourService } from "../resources/contract.ts";
 import { createBroker } from "./broker.ts";
-import { createCustomerPage } from "./customer-page.tsx";
+import { createCustomerPage, createDownloads, createPages } from "./customer-page.tsx";
 import { metrics, type OurKit } from "./metrics.ts";
 import type { offer } from "./plans.ts";
 import { mountRoutes } from "./routes.ts";
@@ -14,7 +14,7 @@ export function createYourService(
   settings: YourSettings,
   kit: OurKit,
 ): YourService<typeof offer> & Extensions<typeof offer> & { customerPage: CustomerPage } {
-  const broker = createBroker(settings);
+  const broker = createBroker(settings, kit);
   const usage = createUsage(kit, broker);
 
   async function queue({ uuid, plan, signal }: VendorResource): Promise<Done<typeof offer> | NotYet> {
@@ -25,6 +25,8 @@ export function createYourService(
 
   return {
     customerPage: createCustomerPage(usage),
+    pages: createPages(usage),
+    downloads: createDownloads(usage),
     provision: queue,
     changePlan: queue,
     finish: queue,
@@ -74,7 +76,14 @@ export function createYourService(
       },
     },
 
-    metrics,
+    metrics: {
+      ...metrics,
+      pigeon_metered_queues: {
+        type: "gauge",
+        help: "Queues metered last night",
+        read: usage.queuesYesterday,
+      },
+    },
     checks: { broker: broker.check },
 
     // Each night, for the days that have ended.
