@@ -18,6 +18,11 @@ export interface Offer<
    * again, and nothing reaches the platform.
    */
   configVars: readonly Var[];
+  /**
+   * Those of them that are no secrets, such as a host: their values are not redacted from the log, errors and sentences, and
+   * are shown to operators and to the customer. All others are secrets.
+   */
+  publicConfigVars?: readonly NoInfer<Var>[];
   /** What else the add-on asks of the platform, in the platform's words: `log_input` for an app's log lines. */
   requires?: readonly string[];
   /**
@@ -64,7 +69,7 @@ export const LONGEST_CALL_SECONDS = 600;
 
 /** Throws one {@link Misconfigured} that lists every fault in the offer. */
 export function checkOffer(offer: Offer): void {
-  const { plans, configVars, limits = {} } = offer;
+  const { plans, configVars, publicConfigVars = [], limits = {} } = offer;
   const names = Object.keys(plans);
   const faults = [
     ...(["defaultPlan", "ephemeralPlan"] as const)
@@ -76,6 +81,9 @@ export function checkOffer(offer: Offer): void {
     ...configVars
       .filter((name) => !CONFIG_VAR.test(name))
       .map((name) => `configVars holds "${name}": ${OF_A_VAR}.`),
+    ...publicConfigVars
+      .filter((name) => !configVars.includes(name))
+      .map((name) => `publicConfigVars holds "${name}", which is not among configVars.`),
     ...Object.entries(plans).flatMap(([name, plan]) =>
       Object.entries((plan as Plan).includes ?? {})
         .filter(([, amount]) => !(typeof amount === "string" || numberIn(amount)! >= 0))
@@ -93,7 +101,7 @@ export function checkOffer(offer: Offer): void {
 export function addonManifest(addonId: string, offer: Offer) {
   checkOffer(offer);
   const { plans, defaultPlan, ephemeralPlan, regions, configVars, requires = [] } = offer;
-  const prefix = commonPrefix(configVars);
+  const prefix = prefixOf(offer);
   return {
     id: addonId,
     plans: Object.entries(plans).map(([name, { description }]) => ({ name, description })),
@@ -106,9 +114,12 @@ export function addonManifest(addonId: string, offer: Offer) {
   };
 }
 
-/** The leading words that all names share, leaving each at least one of its own: SHOP for SHOP_URL and SHOP_TOKEN. */
-function commonPrefix(names: readonly string[]): string {
-  const words = names.map((name) => name.split("_").slice(0, -1));
+/**
+ * The declared prefix of the config vars: the leading words that all share, leaving each at least one of its own, as SHOP for
+ * SHOP_URL and SHOP_TOKEN. Empty if they share none.
+ */
+export function prefixOf({ configVars }: Pick<Offer, "configVars">): string {
+  const words = configVars.map((name) => name.split("_").slice(0, -1));
   const [first = []] = words;
   const end = first.findIndex((word, index) => !words.every((each) => each[index] === word));
   return (end < 0 ? first : first.slice(0, end)).join("_");

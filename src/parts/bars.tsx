@@ -12,7 +12,7 @@ interface BarsProps {
   empty?: string;
 }
 
-const [WIDTH, HEIGHT, ABOVE, BELOW] = [600, 150, 18, 20];
+const [WIDTH, HEIGHT, ABOVE, BELOW] = [600, 150, 26, 26];
 /** So many labels find room below the bars on a phone. */
 const MOST_LABELS = 5;
 
@@ -40,7 +40,7 @@ export function Bars({ title, of, values, empty = "Nothing yet." }: BarsProps) {
     <figure class="bars">
       <svg viewBox={`0 0 ${WIDTH} ${ABOVE + HEIGHT + BELOW}`} role="img" aria-label={summary}>
         <line x1={0} x2={WIDTH} y1={ABOVE} y2={ABOVE} />
-        <text x={0} y={ABOVE - 6}>
+        <text x={0} y={ABOVE - 7}>
           {highest.inWords}
         </text>
         {bars.map(({ label, height, inWords }, index) => {
@@ -52,7 +52,7 @@ export function Bars({ title, of, values, empty = "Nothing yet." }: BarsProps) {
               <rect class="back" x={index * step} y={ABOVE} width={step} height={HEIGHT} />
               <rect x={(index + 0.1) * step} y={ABOVE + HEIGHT - tall} width={0.8 * step} height={tall} />
               {(bars.length - 1 - index) % each === 0 && (
-                <text {...placeOf(index, bars.length, step)} y={ABOVE + HEIGHT + 15}>
+                <text {...placeOf(index, bars.length, step)} y={ABOVE + HEIGHT + 19}>
                   {label}
                 </text>
               )}

@@ -1,3 +1,4 @@
+import type { Offer } from "../offer.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import type { ResourceRow } from "./rows.ts";
 
@@ -48,6 +49,10 @@ export function notYetSet(ours: readonly ConfigVar[], theirs: readonly ConfigVar
   const values = new Map(theirs.map(({ name, value }) => [name, value]));
   return ours.filter(({ name, value }) => (values.get(name) ?? null) !== value);
 }
+
+/** Whether the values of a config var are no secrets. */
+export const isPublic = ({ publicConfigVars = [] }: Pick<Offer, "publicConfigVars">, name: string) =>
+  publicConfigVars.includes(name);
 
 export const sealConfig = (vault: Vault, uuid: string, config: readonly ConfigVar[]) =>
   vault.seal(resourceSealContext("sealed_config", uuid), JSON.stringify(config));
