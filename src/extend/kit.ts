@@ -44,14 +44,14 @@ export function kitFor(ctx: Context): Kit {
       return result;
     },
     // Neither throws: a wrong call must not fail the work that it counts.
-    count(metric, labels = {}, by = 1) {
+    count(metric, ...[labels = {}, by = 1]: [labels?: Readonly<Record<string, string>>, by?: number]) {
       try {
         ctx.metrics.yours.count(metric, labels, by);
       } catch (error) {
         ctx.log.error({ metric, error }, "A call of kit.count() is invalid and was not counted");
       }
     },
-    observe(metric, value, labels = {}) {
+    observe(metric, value, ...[labels = {}]: [labels?: Readonly<Record<string, string>>]) {
       try {
         ctx.metrics.yours.observe(metric, labels, value);
       } catch (error) {

@@ -71,6 +71,18 @@ export function PlanCard({ offer, resource: { plan, isChangingPlan }, dashboard 
   );
 }
 
+/** The config vars of the app, with the values of those that are public. */
+export function ConfigVars({ of }: { of: CustomerResource["configVars"] }) {
+  return (
+    <Facts
+      of={Object.values(of).map(({ name, value }) => [
+        <code>{name}</code>,
+        value === null ? "set on the app" : <code>{value}</code>,
+      ])}
+    />
+  );
+}
+
 /** How much of something is used, in words and as a bar, which changes its colour at 80 % and at 100 %. */
 export function Usage({ name, used, of }: { name: string; used: Amount; of: Amount }) {
   const [some, all] = [numberIn(used), numberIn(of)];

@@ -9,7 +9,7 @@ import { visible } from "../marks.ts";
 import { isFromOurPage } from "../pages/address.ts";
 import { formIn, formOf, type Purpose, tokenFor } from "../pages/forms.ts";
 import { Facts, notFromOurPage, type Page } from "../pages/pages.tsx";
-import type { CustomerAction, CustomerPerson } from "./contract.ts";
+import type { CustomerAction, CustomerPerson, CustomerResource } from "./contract.ts";
 import { pathOf, pathOfAction } from "./places.tsx";
 import { problem } from "./problems.ts";
 import type { Visit } from "./visit.ts";
@@ -157,6 +157,9 @@ export async function carryOut(ctx: Context, visit: Visit, request: Request, wis
   return form;
 }
 
+const withNames = (vars: CustomerResource["configVars"], sentence: string) =>
+  sentence.replace(/[A-Za-z_]\w*/g, (word) => (Object.hasOwn(vars, word) ? vars[word]!.name : word));
+
 const WORDS: Readonly<Record<ActionEnd["state"], string>> = {
   running: "This is being done: the page looks again by itself.",
   done: "Done.",
@@ -165,12 +168,13 @@ const WORDS: Readonly<Record<ActionEnd["state"], string>> = {
   unknown: "Whether this was done is not known: the service stopped meanwhile.",
 };
 
-export function Result({ of: { state, said } }: { of: ActionEnd }) {
+/** Its sentence has the names that the app has for config vars. */
+export function Result({ of: { state, said }, resource }: { of: ActionEnd; resource: CustomerResource }) {
   const isFine = state === "done" || state === "running";
   const tone = state === "running" ? "busy" : isFine ? "good" : "bad";
   return (
     <div class={`told ${tone}`} role={isFine ? "status" : "alert"}>
-      {said === null ? WORDS[state] : visible(said)}
+      {said === null ? WORDS[state] : visible(withNames(resource.configVars, said))}
     </div>
   );
 }

@@ -1,26 +1,40 @@
 import type { ComponentChildren, VNode } from "preact";
+import type { ConfigVarOf, Offer, PlanOf, RegionOf } from "../offer.ts";
 import type { Page } from "../pages/pages.tsx";
 
 /**
  * One add-on resource, as the vendor's page for its customer sees it. For the page, marks in its texts that turn or hide
  * others are written out, as \u202e; actions get the texts as they came.
  */
-export interface CustomerResource {
+export interface CustomerResource<Sold extends Offer = Offer> {
   /** The platform's id of the resource, lower case. */
   uuid: string;
   /** The name customers see, if the platform sent one. */
   name: string | null;
   /** The bare plan name, such as `basic`. */
-  plan: string;
+  plan: PlanOf<Sold>;
   /** True while the plan was changed and your service has not made the change yet. */
   isChangingPlan: boolean;
-  region: string | null;
+  region: RegionOf<Sold> | null;
   state: "provisioning" | "provisioned";
   /** The last sentence of your `finish`, while it is not done; null: it said nothing, or nothing is deferred. */
   progress: string | null;
   /** The app on which the add-on was installed; null while it is not known. */
   appName: string | null;
+  /** The app's config vars, by the names in your offer. */
+  configVars: Readonly<Record<ConfigVarOf<Sold>, CustomerConfigVar>>;
   createdAt: Date;
+}
+
+/** A config var as the customer's app has it. */
+export interface CustomerConfigVar {
+  /**
+   * Its name there, which begins with another word where the add-on is attached under another name: `EVENTS_URL`. As in your
+   * offer while the platform has not said so.
+   */
+  name: string;
+  /** The value of one that is public; null of all others, and while it is not set. */
+  value: string | null;
 }
 
 /** Who is signed on. */
@@ -57,26 +71,33 @@ export interface CustomerTools<Action extends string = string, Place extends str
    * The form of one of your `actions`, around the fields and the button in `content`. Null for a person who may not send
    * it, and for an action that there is not, which is logged.
    */
-  form(action: Action, content: ComponentChildren): VNode | null;
+  readonly form: (action: Action, content: ComponentChildren) => VNode | null;
   /**
    * A link to one of your `pages`, to one of your `downloads`, or to the page of `customerPage` (`overview`), with these
    * parameters. Null for a person who may not see it, and for a place that there is not, which is logged.
    */
-  link(
+  readonly link: (
     to: Place | "overview",
     content: ComponentChildren,
     query?: Readonly<Record<string, string>>,
-  ): VNode | null;
+  ) => VNode | null;
 }
 
 /**
  * What a vendor writes for customers: the page of one resource, rendered at each request within 5 seconds; if it throws,
  * the kit shows the resource's plan and state. `../parts/cards.tsx` has cards, plans and bars for it. Every value in it is
- * escaped. The page's policy blocks scripts, styles of its own, and all images except `data:` ones. As
- * `CustomerPage<"move", "usage" | "usage.csv">` it has forms for that action, and links to those places, alone.
+ * escaped. The page's policy blocks scripts, styles of its own, and all images except `data:` ones.
+ * `CustomerPage<typeof offer, "move", "usage" | "usage.csv">` has the names of the offer as types, and may have a form for the
+ * action `move`, and links to these places, alone.
  */
-export type CustomerPage<Action extends string = string, Place extends string = string> = (
-  resource: CustomerResource,
+export type CustomerPage<
+  Sold extends Offer | string = string,
+  Action extends string = Sold extends string ? Sold : never,
+  Place extends string = Sold extends string ? string : never,
+> = Sold extends Offer ? PageOf<Sold, Action, Place> : PageOf<Offer, Action, Place>;
+
+type PageOf<Sold extends Offer, Action extends string, Place extends string> = (
+  resource: CustomerResource<Sold>,
   page: CustomerTools<Action, Place>,
 ) => Page | Promise<Page>;
 
@@ -88,6 +109,7 @@ interface ForSome {
 
 /** Another page beside that of `customerPage`, with the same limits. */
 export interface CustomerSubPage<
+  Sold extends Offer = Offer,
   Action extends string = string,
   Place extends string = string,
 > extends ForSome {
@@ -95,7 +117,7 @@ export interface CustomerSubPage<
   title: string;
   /** What stands below the heading. The sentence of a `Refusal` is shown in its place, with its status. */
   render(
-    resource: CustomerResource,
+    resource: CustomerResource<Sold>,
     page: CustomerTools<Action, Place>,
   ): ComponentChildren | Promise<ComponentChildren>;
   /** The menu does not have it, for it needs parameters that links bring: one message of many. */
@@ -103,12 +125,15 @@ export interface CustomerSubPage<
 }
 
 /** A file for customers, made when it is asked for. Its name is that in the address, and on the customer's disk. */
-export interface CustomerDownload extends ForSome {
+export interface CustomerDownload<Sold extends Offer = Offer> extends ForSome {
   /**
    * Makes the content, whole or in pieces, within 60 seconds until its last byte has left. The type is that of the name's
    * ending. The sentence of a `Refusal` is shown as a page, with its status. `csv` of `../parts/csv.ts` writes tables.
    */
-  content(resource: CustomerResource, download: DownloadTools): DownloadContent | Promise<DownloadContent>;
+  content(
+    resource: CustomerResource<Sold>,
+    download: DownloadTools,
+  ): DownloadContent | Promise<DownloadContent>;
 }
 
 export interface DownloadTools {
@@ -124,17 +149,19 @@ export type DownloadContent = string | Uint8Array | AsyncIterable<string | Uint8
 type FileName = `${string}.${string}`;
 
 /** Your `pages`: those of the names in `Place` that have no dot. */
-export type CustomerPages<Action extends string = string, Place extends string = string> = Readonly<
-  Record<Exclude<Place, FileName>, CustomerSubPage<Action, Place>>
->;
+export type CustomerPages<
+  Sold extends Offer = Offer,
+  Action extends string = string,
+  Place extends string = string,
+> = Readonly<Record<Exclude<Place, FileName>, CustomerSubPage<Sold, Action, Place>>>;
 
 /** Your `downloads`: those of the names in `Place` that have one. */
-export type CustomerDownloads<Place extends string = string> = Readonly<
-  Record<string extends Place ? string : Extract<Place, FileName>, CustomerDownload>
+export type CustomerDownloads<Sold extends Offer = Offer, Place extends string = string> = Readonly<
+  Record<string extends Place ? string : Extract<Place, FileName>, CustomerDownload<Sold>>
 >;
 
 /** Something that a customer may do on the page of a resource, by a form. */
-export interface CustomerAction {
+export interface CustomerAction<Sold extends Offer = Offer> {
   /**
    * Does it, once for each form however often that is sent, and says in a sentence what came of it, which the page then
    * shows. The sentence stands in the resource's story: no secrets. The message of a `Refusal` that it throws is shown
@@ -142,7 +169,7 @@ export interface CustomerAction {
    * have written them. `signal` is aborted when the time is over.
    */
   run(
-    resource: CustomerResource,
+    resource: CustomerResource<Sold>,
     form: URLSearchParams,
     person: CustomerPerson,
     signal: AbortSignal,

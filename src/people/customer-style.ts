@@ -93,6 +93,8 @@ export const CUSTOMER = `
   .signed-on { flex-wrap: nowrap; width: 100%; margin: 0; span { flex: 1; } }
   main form > button { width: 100%; }
   .bars text { font-size: 20px; }
+  th, td { min-width: 3.5rem; padding-right: 0.6rem; }
+  .number { min-width: 0; }
 } }
 @media (forced-colors: active) { .customer :is(.card, .told, .state) { border: 1px solid; } .customer .bars rect:not(.back) { fill: CanvasText; } }
 `;

@@ -70,7 +70,7 @@ export function customerRoutes(ctx: Context): Router {
     const found = uuid && session && (await findCustomerSession(ctx, session, uuid));
     if (!found) throw problem("not_signed_on");
     nowAuthenticated(response);
-    const { email, userId, appId, ...resource } = found;
+    const { email, userId, appId, resource } = found;
     // For the log line, should the page fail.
     response.locals["uuid"] = uuid;
     const standing = await standingOf(uuid, asksForRoles(ctx) ? appId : null, email);
@@ -93,7 +93,11 @@ export function customerRoutes(ctx: Context): Router {
     const [sent] = /^[\w-]{16}$/.exec(String(request.query["sent"])) ?? [];
     const ended = sent ? await customerAction(ctx.db, visit.resource.uuid, sent) : null;
     const refresh = ended?.state === "running" ? 2 : undefined;
-    await showPlace(ctx, { request, response, visit }, { result: ended && <Result of={ended} />, refresh });
+    await showPlace(
+      ctx,
+      { request, response, visit },
+      { result: ended && <Result of={ended} resource={visit.resource} />, refresh },
+    );
   }
 
   router.route(["/:uuid", "/:uuid/pages/:name"]).get(showPage).all(methodNotAllowed("GET, HEAD"));

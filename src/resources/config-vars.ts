@@ -54,6 +54,20 @@ export function notYetSet(ours: readonly ConfigVar[], theirs: readonly ConfigVar
 export const isPublic = ({ publicConfigVars = [] }: Pick<Offer, "publicConfigVars">, name: string) =>
   publicConfigVars.includes(name);
 
+/** The values of a resource's public config vars, by name. None if they cannot be decrypted. */
+export function publicValues(
+  { vault, offer }: { vault: Vault; offer: Pick<Offer, "publicConfigVars"> },
+  row: Pick<ResourceRow, "uuid" | "sealedConfig">,
+): Readonly<Record<string, string>> {
+  if (!offer.publicConfigVars?.length) return {};
+  try {
+    const vars = openConfig(vault, row).filter(({ name }) => isPublic(offer, name));
+    return wantedOf(vars);
+  } catch {
+    return {};
+  }
+}
+
 export const sealConfig = (vault: Vault, uuid: string, config: readonly ConfigVar[]) =>
   vault.seal(resourceSealContext("sealed_config", uuid), JSON.stringify(config));
 

@@ -41,3 +41,16 @@ export function attachedAsIn(
   const decided = there.length > 0 ? names.find(isShown) : names.find((name) => !usual.includes(name));
   return decided ?? null;
 }
+
+/** The config vars of an offer as an app has them, by their declared names. `values`: of those that may be shown. */
+export function varsInApp(
+  offer: Names,
+  attachedAs: string | null,
+  values: Readonly<Record<string, string>>,
+): Record<string, { name: string; value: string | null }> {
+  const vars = offer.configVars.map((declared) => {
+    const value = Object.hasOwn(values, declared) ? values[declared]! : null;
+    return [declared, { name: nameInApp(offer, attachedAs, declared), value }] as const;
+  });
+  return Object.fromEntries(vars);
+}

@@ -7,6 +7,7 @@ import type {
   CustomerPerson,
   CustomerTools,
 } from "../../src/people/contract.ts";
+import type { Offer } from "../../src/offer.ts";
 import { csv } from "../../src/parts/csv.ts";
 import { PASSWORD } from "../operator/pages/operator.ts";
 import { aVendor } from "../support/a-vendor.ts";
@@ -32,7 +33,7 @@ const Links = ({ page: { link } }: { page: Tools }) =>
   h("p", null, link("usage", "Usage", { day: "1 & 2" }), link("owners", "Owners"), link("usage.csv", "Save"));
 const isOwner = ({ role }: CustomerPerson) => role === "owner";
 
-const customerPage: CustomerPage<"move" | "empty", Place> = (resource, page) => ({
+const customerPage: CustomerPage<Offer, "move" | "empty", Place> = (resource, page) => ({
   title: "The first page",
   content: [h(Links, { page }), resource.uuid],
 });

@@ -87,7 +87,7 @@ const CUPS = Array.from({ length: 30 }, (_, at): [string, number | null] => [
 
 type Place = "usage" | "empty-shelf" | "usage.csv";
 
-const pages: CustomerPages<"move" | "empty", Place> = {
+const pages: CustomerPages<Offer, "move" | "empty", Place> = {
   usage: {
     title: "Usage",
     render: (_resource, { link, form }) => (
@@ -111,10 +111,10 @@ const pages: CustomerPages<"move" | "empty", Place> = {
   },
 };
 
-const downloads: CustomerDownloads<Place> = { "usage.csv": { content: () => csv(["Day", "Cups"], CUPS) } };
+const downloads: CustomerDownloads<Offer, Place> = { "usage.csv": { content: () => csv(["Day", "Cups"], CUPS) } };
 
 /** Uses all that a page can be made of. */
-const customerPage: CustomerPage<"move" | "empty", Place> = (resource, { form, link, dashboard }) => {
+const customerPage: CustomerPage<Offer, "move" | "empty", Place> = (resource, { form, link, dashboard }) => {
   const { uuid, name, plan, region, appName, progress } = resource;
   const limits = offer.plans[plan]?.includes ?? {};
   const forms = [

@@ -5,10 +5,10 @@ import { offer } from "./plans.ts";
 import type { Usage } from "./usage.ts";
 
 /** What links may lead to: a name with a dot is a download. */
-type Place = "usage" | "usage.csv";
+export type Place = "usage" | "usage.csv";
 
 export const createCustomerPage =
-  (usage: Usage): CustomerPage<"move", Place> =>
+  (usage: Usage): CustomerPage<typeof offer, "move", Place> =>
   async (resource, page) => ({
     title: resource.name ?? "Your queue",
     content: (
@@ -36,7 +36,7 @@ export const createCustomerPage =
   });
 
 /** The menu has them beside the page above. */
-export const createPages = (usage: Usage): CustomerPages<"move", Place> => ({
+export const createPages = (usage: Usage): CustomerPages<typeof offer, "move", Place> => ({
   usage: {
     title: "Usage",
     async render({ uuid }, page) {
@@ -55,7 +55,7 @@ export const createPages = (usage: Usage): CustomerPages<"move", Place> => ({
   },
 });
 
-export const createDownloads = (usage: Usage): CustomerDownloads<Place> => ({
+export const createDownloads = (usage: Usage): CustomerDownloads<typeof offer, Place> => ({
   "usage.csv": {
     async content({ uuid }) {
       const days = await usage.of(uuid);
