@@ -2,7 +2,6 @@ import { Counter, Histogram, type Registry } from "prom-client";
 import { messageOf, storable } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import { untilCut } from "../within.ts";
-import type { Sample } from "./metrics.ts";
 
 // Metrics that a vendor declares: counters and histograms, which are summed over all processes, and gauges, which whichever
 // process is scraped reads.
@@ -37,6 +36,13 @@ export interface YourGauge extends Declared {
 }
 
 export interface GaugeValue {
+  labels: Labels;
+  value: number;
+}
+
+/** A value of a gauge, as a scrape has it. */
+interface GaugeSample {
+  sample: string;
   labels: Labels;
   value: number;
 }
@@ -94,8 +100,8 @@ export function createYourMetrics(registers: Registry[]) {
     },
     gaugeFamilies: () => [...gauges].map(([name, { help }]) => ({ name, help, type: "gauge" })),
     /** Reads all gauges at once. One that fails is logged, and left out. */
-    async readGauges(log: Log): Promise<Sample[]> {
-      const read = async (name: string, gauge: YourGauge): Promise<Sample[]> => {
+    async readGauges(log: Log): Promise<GaugeSample[]> {
+      const read = async (name: string, gauge: YourGauge): Promise<GaugeSample[]> => {
         try {
           const late = () => new Error(`${name} took longer than ${GAUGE_MS / 1_000} s to read.`);
           const value = await untilCut({ ms: GAUGE_MS, late, cuts: [] }, async (signal) =>
@@ -121,7 +127,11 @@ function labelsIn(name: string, labels: Labels): Record<string, string> {
 }
 
 /** The values of a gauge as a scrape has them. Throws for what Prometheus would not take, which would cost it the whole scrape. */
-function samplesIn(name: string, { labels = [] }: YourGauge, read: number | readonly GaugeValue[]): Sample[] {
+function samplesIn(
+  name: string,
+  { labels = [] }: YourGauge,
+  read: number | readonly GaugeValue[],
+): GaugeSample[] {
   const values: readonly GaugeValue[] = Array.isArray(read)
     ? (read as readonly GaugeValue[])
     : [{ labels: {}, value: read as number }];

@@ -16,7 +16,7 @@ export function factsOf(resource: WholeResource) {
       State: state,
       App: app?.name,
       "App id": app?.id,
-      "Attached as": attachedAs && `${attachedAs}, with which its config vars begin there`,
+      ...(attachedAs && { "Attached as": `${attachedAs}, with which its config vars begin there` }),
       Created: createdAt,
       Updated: updatedAt,
     }),

@@ -77,7 +77,7 @@ export function ConfigVars({ of }: { of: CustomerResource["configVars"] }) {
     <Facts
       of={Object.values(of).map(({ name, value }) => [
         <code>{name}</code>,
-        value === null ? "set on the app" : <code>{value}</code>,
+        value === null ? "see the app's config vars" : <code>{value}</code>,
       ])}
     />
   );

@@ -1,5 +1,6 @@
 import { h } from "preact";
 import { Refusal } from "../../src/errors.ts";
+import { checkExtensions } from "../../src/extend/check.ts";
 import type { Extensions } from "../../src/extend/contract.ts";
 import type {
   CustomerAction,
@@ -357,4 +358,32 @@ it.each<[unknown, string]>([
   [12n, "12"],
 ])("the cell %p of a CSV is written %s", (cell, written) => {
   expect(csv(["x"], [[cell as string]])).toBe(`x\r\n${written}\r\n`);
+});
+
+it.each<[string, Extensions, string]>([
+  [
+    "a page that is named like the first one",
+    { pages: { overview: pages!["usage"]! } },
+    'the page "overview"',
+  ],
+  ["a page whose name is no word of a path", { pages: { "a/b": pages!["usage"]! } }, 'the page "a/b"'],
+  ["a page without a title", { pages: { a: { render: () => "" } as never } }, "title of the page a must be"],
+  ["a page that renders nothing", { pages: { a: { title: "A" } as never } }, "render of the page a must be"],
+  [
+    "a download without an ending",
+    { downloads: { usage: downloads!["usage.csv"]! } },
+    'the download "usage"',
+  ],
+  [
+    "a download in another folder",
+    { downloads: { "../a.csv": downloads!["usage.csv"]! } },
+    'the download "../a.csv"',
+  ],
+  [
+    "a download without content",
+    { downloads: { "a.csv": {} as never } },
+    "content of the download a.csv must be",
+  ],
+])("%s ends the start", (_what, wrong, words) => {
+  expect(() => checkExtensions(wrong)).toThrow(words);
 });

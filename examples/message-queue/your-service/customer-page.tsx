@@ -1,4 +1,4 @@
-import { Bars, Card, Cards, Facts, PlanCard, StateOf } from "../parts/cards.tsx";
+import { Bars, Card, Cards, ConfigVars, Facts, PlanCard, StateOf } from "../parts/cards.tsx";
 import { csv } from "../parts/csv.ts";
 import type { CustomerDownloads, CustomerPage, CustomerPages } from "../people/contract.ts";
 import { offer } from "./plans.ts";
@@ -27,8 +27,9 @@ export const createCustomerPage =
           <p>{await usage.ofMonth(resource.uuid)} messages in the last 30 days</p>
           <p class="foot">{page.link("usage", "Day by day")}</p>
         </Card>
-        <Card title="Its host">
-          <p>A move takes a minute, and changes PIGEON_URL.</p>
+        <Card title="Its address">
+          <ConfigVars of={resource.configVars} />
+          <p>A move takes a minute, and changes {resource.configVars.PIGEON_URL.name}.</p>
           {page.form("move", <button>Move it to another host</button>)}
         </Card>
       </Cards>

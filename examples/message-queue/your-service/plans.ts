@@ -11,6 +11,7 @@ export const offer = defineOffer({
   ephemeralPlan: "loft",
   regions: ["us", "eu"],
   configVars: ["PIGEON_URL", "PIGEON_KEY"],
+  publicConfigVars: ["PIGEON_URL"],
   // The broker answers at once what it has begun; only one that hangs takes longer.
   limits: { provision: 20, changePlan: 20, finish: 20, deprovision: 60 },
 });

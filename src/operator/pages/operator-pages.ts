@@ -24,7 +24,7 @@ import { ledgersPage } from "./ledgers-page.tsx";
 import { LIST_QUERY, LIST_SIZE, listPage } from "./list-page.tsx";
 import { checkUpPage, overviewPage } from "./overview.tsx";
 import { Root } from "./parts.tsx";
-import { askedApps, resourcePage } from "./resource-pages.tsx";
+import { askedApps, knownVars, resourcePage } from "./resource-pages.tsx";
 
 /** All but the check-up wait until the service is ready. `stop` ends the running actions, and waits for them. */
 export function createOperatorPages(
@@ -72,7 +72,8 @@ export function createOperatorPages(
   );
   page("/resources/:uuid", async (request) => {
     const record = await showResource(db, typedUuid(String(request.params["uuid"])));
-    return resourcePage(record, await askedApps(ctx, record.uuid), yoursOfOne(ctx));
+    const shown = { apps: await askedApps(ctx, record.uuid), vars: await knownVars(ctx, record) };
+    return resourcePage(record, shown, yoursOfOne(ctx));
   });
   router
     .route(["/resources/:uuid/customer", "/resources/:uuid/customer/pages/:name"])
