@@ -26,9 +26,11 @@ export function createMetrics() {
     return (labels: Record<Label, string>, seconds: number): void => histogram.observe(labels, seconds);
   }
 
+  const yours = createYourMetrics(registers);
+
   return {
     /** Those that the vendor declares. */
-    yours: createYourMetrics(registers),
+    yours,
     /** What this process has counted and timed. */
     families: (): Promise<Family[]> => registry.getMetricsAsJSON(),
     exchange: counted("addon_exchanges_total", "Exchanges of a grant, by result", "result", TOKEN_RESULTS),

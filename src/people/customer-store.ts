@@ -159,7 +159,14 @@ export async function findCustomerResource(
 function asCustomersSee({ vault, offer }: Needs & Selling, found: FoundResource): CustomerResource {
   const { uuid, name, plan, isChangingPlan, region, state, appName, createdAt, attachedAs, progress } = found;
   return {
-    ...{ uuid, name, plan, isChangingPlan, region, state, appName, createdAt },
+    uuid,
+    name,
+    plan,
+    isChangingPlan,
+    region,
+    state,
+    appName,
+    createdAt,
     progress: progress && withNamesInApp(offer, attachedAs, progress),
     configVars: varsInApp(offer, attachedAs, publicValues({ vault, offer }, found)),
   };

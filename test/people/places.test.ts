@@ -2,14 +2,14 @@ import { h } from "preact";
 import { Refusal } from "../../src/errors.ts";
 import { checkExtensions } from "../../src/extend/check.ts";
 import type { Extensions } from "../../src/extend/contract.ts";
+import type { Offer } from "../../src/offer.ts";
+import { csv } from "../../src/parts/csv.ts";
 import type {
   CustomerAction,
   CustomerPage,
   CustomerPerson,
   CustomerTools,
 } from "../../src/people/contract.ts";
-import type { Offer } from "../../src/offer.ts";
-import { csv } from "../../src/parts/csv.ts";
 import { PASSWORD } from "../operator/pages/operator.ts";
 import { aVendor } from "../support/a-vendor.ts";
 import { eventually, opened } from "../support/world.ts";

@@ -1,6 +1,6 @@
 import { Refusal } from "../errors.ts";
-import type { OurKit } from "./metrics.ts";
 import type { PlanOf } from "../resources/contract.ts";
+import type { OurKit } from "./metrics.ts";
 import type { offer } from "./plans.ts";
 import type { YourSettings } from "./settings.ts";
 

@@ -1,6 +1,6 @@
+import { varsOnItsApp } from "../world/attachments.ts";
 import { isoTime } from "../world/clock.ts";
 import type { AddonRecord } from "../world/records.ts";
-import { varsOnItsApp } from "../world/attachments.ts";
 import type { World } from "../world/world.ts";
 import { named, reference } from "./reference.ts";
 
