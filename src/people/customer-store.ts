@@ -1,6 +1,6 @@
 import type { CustomerSession, Resource, UsedSignOn } from "../database/client/client.ts";
 import { anyRow, columnsOf, oneRow, type RowOf, statement } from "../database/statement.ts";
-import type { Offer } from "../offer.ts";
+import { meaningOf, type Offer } from "../offer.ts";
 import type { Clocks } from "../processes/clocks.ts";
 import { publicValues } from "../resources/config-vars.ts";
 import { varsInApp, withNamesInApp } from "../resources/names-in-app.ts";
@@ -168,6 +168,7 @@ function asCustomersSee({ vault, offer }: Needs & Selling, found: FoundResource)
     appName,
     createdAt,
     progress: progress && withNamesInApp(offer, attachedAs, progress),
+    ...meaningOf(offer, plan),
     configVars: varsInApp(offer, attachedAs, publicValues({ vault, offer }, found)),
   };
 }

@@ -1,5 +1,5 @@
 import { Refusal } from "../errors.ts";
-import type { PlanOf } from "../resources/contract.ts";
+import type { LimitsOf, OptionsOf, PlanOf } from "../resources/contract.ts";
 import type { OurKit } from "./metrics.ts";
 import type { offer } from "./plans.ts";
 import type { YourSettings } from "./settings.ts";
@@ -10,6 +10,10 @@ export interface Queue {
   url: string;
   key: string;
 }
+
+/** What the customer bought. */
+type Wish = { plan: PlanOf<typeof offer>; replay: boolean } & LimitsOf<typeof offer> &
+  OptionsOf<typeof offer>;
 
 interface ListedQueue {
   id: string;
@@ -52,8 +56,9 @@ export function createBroker({ queueApiUrl, queueApiToken }: YourSettings, kit: 
 
   return {
     /** Makes a queue, or adapts it to its plan. The same uuid gets the same queue. */
-    put: (uuid: string, plan: PlanOf<typeof offer>, signal: AbortSignal) =>
-      call("PUT", `/queues/${uuid}`, signal, { plan }) as Promise<Queue>,
+    put: (uuid: string, wish: Wish, signal: AbortSignal) =>
+      call("PUT", `/queues/${uuid}`, signal, wish) as Promise<Queue>,
+    find: (uuid: string, signal: AbortSignal) => call("GET", `/queues/${uuid}`, signal) as Promise<Queue>,
     remove: (uuid: string, signal: AbortSignal) => call("DELETE", `/queues/${uuid}`, signal),
     /** All queues, read page by page. */
     async *list(signal: AbortSignal) {

@@ -18,8 +18,19 @@ export function createYourService(
   const broker = createBroker(settings, kit);
   const usage = createUsage(kit, broker);
 
-  async function queue({ uuid, plan, signal }: Queue): Promise<Done<typeof offer> | NotYet> {
-    const { isReady, url, key } = await broker.put(uuid, plan, signal);
+  async function queue({
+    uuid,
+    plan,
+    limits,
+    features,
+    options,
+    signal,
+  }: Queue): Promise<Done<typeof offer> | NotYet> {
+    const { isReady, url, key } = await broker.put(
+      uuid,
+      { plan, ...limits, ...features, ...options },
+      signal,
+    );
     if (!isReady) return { later: "Your queue is being made; this takes some minutes.", againInSeconds: 10 };
     return { config: { PIGEON_URL: url, PIGEON_KEY: key }, message: "Your queue is open: see PIGEON_URL." };
   }
@@ -46,9 +57,9 @@ export function createYourService(
     // New keys beside the old ones, which end an hour after the app has the new ones.
     rotation: {
       overlapMinutes: 60,
-      async rotate({ uuid, plan, idempotencyKey, signal }) {
+      async rotate({ uuid, idempotencyKey, signal }) {
         const { key, replaces } = await broker.addKey(uuid, idempotencyKey, signal);
-        const { url } = await broker.put(uuid, plan, signal);
+        const { url } = await broker.find(uuid, signal);
         return { config: { PIGEON_URL: url, PIGEON_KEY: key }, retires: replaces };
       },
       async retire({ uuid, signal }, key) {
