@@ -44,7 +44,7 @@ export interface CustomerPerson {
   /**
    * The role that the platform names for this e-mail at the app: `owner`, `admin`, `collaborator`, `member`, or a word
    * that is newer than the kit. Null: it is not known, because the app's collaborators do not have this e-mail, or the
-   * platform cannot be asked. Only a service with `actions` asks it, for each page.
+   * platform cannot be asked. It is asked for each page, if your service has `actions`, or a `may` of a page or download.
    */
   role: string | null;
   /** The names of the permissions that the platform lists beside the role, such as `view`; empty: it lists none. */

@@ -57,6 +57,12 @@ it("another name takes the place of the prefix, in each app by itself", async ()
   expect((await set(addon, token, "EVENTS_URL", "x")).status).toBe(422);
 });
 
+it("an attachment that is named like the service has the declared names, as in a state file of an earlier sandbox", async () => {
+  const { app } = await aShop();
+  await world.installed({ app, as: "WIDGETS" });
+  expect(vars()).toEqual(config);
+});
+
 it("a manifest without a prefix has the words that all its names share", async () => {
   const { app } = await aShop(manifest);
   await world.installed({ app, as: "EVENTS" });

@@ -8,10 +8,13 @@ export function isAttachmentName(name: string): boolean {
 }
 
 /** The name of an add-on's first attachment to an app: under it, config vars have the names that the manifest declares. */
-export function defaultName({ settings: { addonManifest, addonId } }: Pick<World, "settings">): string {
-  const prefix = withoutEnd(addonManifest?.config_vars_prefix ?? "");
-  return isAttachmentName(prefix) ? prefix : addonId.toUpperCase().replace(/[^A-Z0-9]/g, "_");
+export function defaultName(world: Pick<World, "settings">): string {
+  const prefix = withoutEnd(world.settings.addonManifest?.config_vars_prefix ?? "");
+  return isAttachmentName(prefix) ? prefix : nameOfService(world);
 }
+
+const nameOfService = ({ settings: { addonId } }: Pick<World, "settings">) =>
+  addonId.toUpperCase().replace(/[^A-Z0-9]/g, "_");
 
 /** For a second add-on of a service on one app, and for those after it. */
 const COLOURS =
@@ -33,8 +36,9 @@ export function freeName(base: string, isTaken: (name: string) => boolean): stri
  */
 export function nameInApp(world: Pick<World, "settings">, attachment: string, declared: string): string {
   const prefix = prefixOf(world);
-  if (attachment === defaultName(world) || prefix === "" || !declared.startsWith(`${prefix}_`))
-    return declared;
+  // A state file of an earlier sandbox has attachments that are named like the service.
+  const isUsual = attachment === defaultName(world) || attachment === nameOfService(world);
+  if (isUsual || prefix === "" || !declared.startsWith(`${prefix}_`)) return declared;
   return attachment + declared.slice(prefix.length);
 }
 
