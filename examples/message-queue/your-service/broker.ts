@@ -23,9 +23,13 @@ interface ListedQueue {
 /** The broker's API is slow at times, and at times it is down. Then a call throws, and the kit calls again. */
 const LONGEST_CALL_MS = 30_000;
 
+interface Address extends Pick<YourSettings, "queueApiToken"> {
+  queueApiUrl: string;
+}
+
 export type Broker = ReturnType<typeof createBroker>;
 
-export function createBroker({ queueApiUrl, queueApiToken }: YourSettings, kit: OurKit) {
+export function createBroker({ queueApiUrl, queueApiToken }: Address, kit: OurKit) {
   async function answerTo(
     method: string,
     path: string,
@@ -84,7 +88,7 @@ export function createBroker({ queueApiUrl, queueApiToken }: YourSettings, kit: 
         await call("GET", "/health", AbortSignal.timeout(5_000));
         return null;
       } catch (error) {
-        return `The broker at QUEUE_API_URL does not answer (${String(error)}): its own team is on call for it.`;
+        return `The broker at ${queueApiUrl} does not answer (${String(error)}): its own team is on call for it.`;
       }
     },
     /** How many messages went through a queue on a day (YYYY-MM-DD, UTC). */
