@@ -111,7 +111,9 @@ const pages: CustomerPages<Offer, "move" | "empty", Place> = {
   },
 };
 
-const downloads: CustomerDownloads<Offer, Place> = { "usage.csv": { content: () => csv(["Day", "Cups"], CUPS) } };
+const downloads: CustomerDownloads<Offer, Place> = {
+  "usage.csv": { content: () => csv(["Day", "Cups"], CUPS) },
+};
 
 /** Uses all that a page can be made of. */
 const customerPage: CustomerPage<Offer, "move" | "empty", Place> = (resource, { form, link, dashboard }) => {
