@@ -23,6 +23,11 @@ export interface Offer<
    */
   configVars: readonly Var[];
   /**
+   * Those of them that are no secrets, such as a host: their values are not redacted from the log, errors and sentences, and
+   * are shown to operators and to the customer. All others are secrets.
+   */
+  publicConfigVars?: readonly NoInfer<Var>[];
+  /**
    * What a plan includes, made of its limits and features, so that no number is written twice. `includes` of a plan is
    * added, or takes the place of what has the same name.
    */
@@ -183,7 +188,7 @@ export const LONGEST_CALL_SECONDS = 600;
 
 /** Throws one {@link Misconfigured} that lists every fault in the offer. */
 export function checkOffer(offer: Offer): void {
-  const { plans, configVars, limits = {} } = offer;
+  const { plans, configVars, publicConfigVars = [], limits = {} } = offer;
   const names = Object.keys(plans);
   const onSale = plansOnSale(offer).map(([name]) => name);
   const faults = [
@@ -196,6 +201,9 @@ export function checkOffer(offer: Offer): void {
     ...configVars
       .filter((name) => !CONFIG_VAR.test(name))
       .map((name) => `configVars holds "${name}": ${OF_A_VAR}.`),
+    ...publicConfigVars
+      .filter((name) => !configVars.includes(name))
+      .map((name) => `publicConfigVars holds "${name}", which is not among configVars.`),
     ...Object.entries(plans).flatMap(([name, plan]) => faultsInPlan(offer, `plans.${name}`, plan)),
     ...faultsInOptions(offer.options),
     ...Object.entries(limits)
@@ -235,7 +243,7 @@ function faultsInPlan(offer: Offer, at: string, plan: Plan): string[] {
 export function addonManifest(addonId: string, offer: Offer) {
   checkOffer(offer);
   const { defaultPlan, ephemeralPlan, regions, configVars, options, requires = [] } = offer;
-  const prefix = commonPrefix(configVars);
+  const prefix = prefixOf(offer);
   return {
     id: addonId,
     plans: plansOnSale(offer).map(([name, { description, price }]) => ({
@@ -253,9 +261,12 @@ export function addonManifest(addonId: string, offer: Offer) {
   };
 }
 
-/** The leading words that all names share, leaving each at least one of its own: SHOP for SHOP_URL and SHOP_TOKEN. */
-function commonPrefix(names: readonly string[]): string {
-  const words = names.map((name) => name.split("_").slice(0, -1));
+/**
+ * The declared prefix of the config vars: the leading words that all share, leaving each at least one of its own, as SHOP for
+ * SHOP_URL and SHOP_TOKEN. Empty if they share none.
+ */
+export function prefixOf({ configVars }: Pick<Offer, "configVars">): string {
+  const words = configVars.map((name) => name.split("_").slice(0, -1));
   const [first = []] = words;
   const end = first.findIndex((word, index) => !words.every((each) => each[index] === word));
   return (end < 0 ? first : first.slice(0, end)).join("_");

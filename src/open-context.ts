@@ -106,7 +106,8 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   checkExtensions(ctx.vendor);
   ctx.brand = createBrand(config.addonId, ctx.vendor.brand);
   ctx.yourJobs = (ctx.vendor.jobs ?? []).map(({ name }) => name);
-  for (const [name, metric] of Object.entries(ctx.vendor.metrics ?? {})) ctx.metrics.declare(name, metric);
+  for (const [name, metric] of Object.entries(ctx.vendor.metrics ?? {}))
+    ctx.metrics.yours.declare(name, metric);
 
   const platformHttp = (maxSockets: number) =>
     ctx.clocks.heard(ctx.trace.calls(timedHttp(createHttp({ maxSockets }), ctx.metrics)));

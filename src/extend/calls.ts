@@ -39,7 +39,7 @@ export async function callAction(
   throw new Refusal(fit(messageOf(end.thrown)), { id, status });
 }
 
-async function secretsNow({ db, vault }: Context, uuid: string): Promise<Secret[]> {
-  const row = await findResource(db, uuid);
-  return row ? secretsOf(vault, row) : [];
+async function secretsNow(ctx: Context, uuid: string): Promise<Secret[]> {
+  const row = await findResource(ctx.db, uuid);
+  return row ? secretsOf(ctx, row) : [];
 }

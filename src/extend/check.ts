@@ -1,5 +1,5 @@
 import { Misconfigured } from "../errors.ts";
-import { faultInMetric } from "../metrics/metrics.ts";
+import { faultInMetric } from "../metrics/yours.ts";
 import type { Extensions, OperatorAction, Rotation, YourJob } from "./contract.ts";
 import { hasTwoKindsOfDays, isTimeZone, nextTime } from "./job-times.ts";
 
@@ -12,6 +12,13 @@ const MISSED: readonly NonNullable<YourJob["missed"]>[] = ["once", "each", "skip
 
 /** Names that are valid in a URL path, a command and a label. */
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+/** The same as a file's, with an ending, from which browsers know what it is. */
+const FILE = /^[a-z0-9][a-z0-9_-]*(\.[a-z0-9]+)+$/i;
+const LONGEST_FILE_NAME = 100;
+
+/** The names of `page.link` for what is not the vendor's. */
+const OF_THE_KIT = ["overview"];
 
 /** Throws one {@link Misconfigured} that lists every fault in your service's extensions. */
 export function checkExtensions(yours: Extensions): void {
@@ -31,9 +38,10 @@ export function checkExtensions(yours: Extensions): void {
       ...(mostSeconds > 0 ? [] : [`mostSeconds of the action ${name} must be above 0.`]),
     ]),
     ...Object.entries(operatorActions).flatMap(faultsInOperatorAction),
+    ...faultsInPlaces(yours),
     ...Object.entries(checks).flatMap(([name, check]) => faultsInCode("checks", { [name]: check })),
     ...Object.entries(metrics).flatMap(([name, metric]) => {
-      const fault = faultInMetric(name, metric);
+      const fault = faultInMetric(name, metric, metrics);
       return fault === null ? [] : [`the metric ${name}: ${fault}.`];
     }),
     ...(yours.routes ? faultsInCode("your service", { routes: yours.routes }) : []),
@@ -75,6 +83,26 @@ function faultsInOperatorAction([name, action]: [string, OperatorAction]): strin
   return [
     ...faultsInTexts(`the operator action ${name}`, action, ["label", "effect"]),
     ...faultsInCode(`the operator action ${name}`, { run: action.run }),
+  ];
+}
+
+function faultsInPlaces({ pages = {}, downloads = {} }: Extensions): string[] {
+  return [
+    ...Object.entries(pages).flatMap(([name, { title, render, may }]) => [
+      ...(NAME.test(name) && !OF_THE_KIT.includes(name)
+        ? []
+        : [`the page "${name}" needs another name: small letters, digits and hyphens, and not overview.`]),
+      ...faultsInTexts(`the page ${name}`, { title }, ["title"]),
+      ...faultsInCode(`the page ${name}`, { render, ...(may && { may }) }),
+    ]),
+    ...Object.entries(downloads).flatMap(([name, { content, may }]) => [
+      ...(FILE.test(name) && name.length <= LONGEST_FILE_NAME
+        ? []
+        : [
+            `the download "${name}" needs another name: letters, digits, - and _, and an ending, as usage.csv.`,
+          ]),
+      ...faultsInCode(`the download ${name}`, { content, ...(may && { may }) }),
+    ]),
   ];
 }
 

@@ -1,10 +1,17 @@
 import type { Router } from "express";
 import type { Logger } from "pino";
 import type { Closable, Generated } from "../database/prisma.ts";
-import type { YourMetric } from "../metrics/metrics.ts";
+import type { YourMetric } from "../metrics/yours.ts";
 import type { PlanMeans } from "../offer.ts";
 import type { Brand } from "../people/brand.ts";
-import type { CustomerAction, CustomerPage } from "../people/contract.ts";
+import type {
+  CustomerAction,
+  CustomerDownload,
+  CustomerDownloads,
+  CustomerPage,
+  CustomerPages,
+  CustomerSubPage,
+} from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
 import type {
   ConfigVarOf,
@@ -29,19 +36,27 @@ export type { Rotated } from "../resources/contract.ts";
  */
 export type Service<Sold extends Offer = Offer, Named extends Names = NoNames> = YourService<Sold> &
   Extensions<Sold> & {
-    customerPage: CustomerPage<Sold, ActionOf<Named>>;
+    customerPage: CustomerPage<Sold, ActionOf<Named>, PlaceOf<Named>>;
   } & (Named extends { actions: infer Action extends string }
     ? { actions: Readonly<Record<Action, CustomerAction<Sold>>> }
     : unknown) &
+  (Named extends { places: infer Place extends string }
+    ? { pages: CustomerPages<Sold, ActionOf<Named>, Place>; downloads: CustomerDownloads<Sold, Place> }
+    : unknown) &
   (Named extends { metrics: infer Counted } ? { metrics: Counted } : unknown);
 
-/** Names of yours that are used elsewhere: of the customer's actions, and `typeof metrics` of the counters. */
+/**
+ * Names of yours that are used elsewhere: of the customer's actions, of their pages and downloads (which have a dot), and
+ * `typeof metrics`.
+ */
 export interface Names {
   readonly actions?: string;
+  readonly places?: string;
   readonly metrics?: YourMetrics;
 }
 type NoNames = Readonly<Record<never, never>>;
 type ActionOf<Named extends Names> = Named extends { actions: infer Action extends string } ? Action : never;
+type PlaceOf<Named extends Names> = Named extends { places: infer Place extends string } ? Place : never;
 
 /** What `createYourService` may return beside the functions of `YourService`: see docs/extend-it.md. */
 export interface Extensions<Sold extends Offer = Offer> {
@@ -53,7 +68,10 @@ export interface Extensions<Sold extends Offer = Offer> {
    */
   routes?(router: Router): void;
   jobs?: readonly YourJob[];
-  /** Your counters, by name. {@link Kit.count} adds to them; `/metrics` shows the sum of all processes. */
+  /**
+   * Your metrics, by name. {@link Kit.count} adds to counters, {@link Kit.observe} to histograms; `/metrics` shows the sum of
+   * all processes. Gauges are read when it is scraped.
+   */
   metrics?: YourMetrics;
   /** Checks of `kit doctor`, shown as `your-NAME`. Return `null` if all is well, else what is wrong and what to do. */
   checks?: Readonly<Record<string, () => Promise<string | null>>>;
@@ -61,6 +79,10 @@ export interface Extensions<Sold extends Offer = Offer> {
   brand?: Brand;
   /** The actions of your customers on their page, by name. `page.form(name, …)` of the page shows the form of one. */
   actions?: Readonly<Record<string, CustomerAction<Sold>>>;
+  /** Further pages of your customers, by name: the menu has them, and `page.link(name, …)` leads to them. */
+  pages?: Readonly<Record<string, CustomerSubPage<Sold>>>;
+  /** Files for your customers, by file name: `page.link("usage.csv", …)` leads to one. */
+  downloads?: Readonly<Record<string, CustomerDownload<Sold>>>;
   /** The actions of an operator on one resource, by name: a button on its page, and `kit action NAME UUID`. */
   operatorActions?: Readonly<Record<string, OperatorAction<Sold>>>;
   /**
@@ -203,9 +225,12 @@ export interface Kit<
    * Adds to a counter of {@link Extensions.metrics}. Use few different label values, never a uuid or a name. Never throws:
    * a call with an undeclared metric or an invalid number is logged and not counted.
    */
-  count<Name extends keyof Counted & string>(
+  count<Name extends CounterOf<Counted>>(metric: Name, ...counted: CountedBy<LabelOf<Counted[Name]>>): void;
+  /** Adds a value, such as seconds or bytes, to a histogram of {@link Extensions.metrics}. Never throws, as `count`. */
+  observe<Name extends HistogramOf<Counted>>(
     metric: Name,
-    ...counted: CountedBy<LabelOf<Counted[Name]>>
+    value: number,
+    ...labels: LabelsOf<LabelOf<Counted[Name]>>
   ): void;
   /** The platform, on behalf of one resource. Its calls fail while the resource has no working token. */
   platformFor(uuid: string): ResourceApi<ConfigVarOf<SoldOf<Typed>>>;
@@ -224,6 +249,22 @@ type CountedBy<Label extends string> = [Label] extends [never]
   : string extends Label
     ? [labels?: Readonly<Record<string, string>>, by?: number]
     : [labels: Readonly<Record<Label, string>>, by?: number];
+
+type LabelsOf<Label extends string> = [Label] extends [never]
+  ? [labels?: Readonly<Record<string, never>>]
+  : string extends Label
+    ? [labels?: Readonly<Record<string, string>>]
+    : [labels: Readonly<Record<Label, string>>];
+
+type CounterOf<Metrics extends YourMetrics> = {
+  [Name in keyof Metrics & string]: Metrics[Name] extends { type: "histogram" | "gauge" } ? never : Name;
+}[keyof Metrics & string];
+
+type HistogramOf<Metrics extends YourMetrics> = {
+  [Name in keyof Metrics & string]: [Extract<Metrics[Name], { type: "histogram" }>] extends [never]
+    ? never
+    : Name;
+}[keyof Metrics & string];
 
 type LabelOf<Metric extends YourMetric> = Metric extends { labels: readonly (infer Label extends string)[] }
   ? Label

@@ -41,12 +41,19 @@ export function kitFor(ctx: Context): Kit {
       if (result === "no_tokens") throw new KitError(result, words);
       return result;
     },
+    // Neither throws: a wrong call must not fail the work that it counts.
     count(metric, ...[labels = {}, by = 1]: [labels?: Readonly<Record<string, string>>, by?: number]) {
-      // Never throws: a wrong call must not fail the work that it counts.
       try {
-        ctx.metrics.count(metric, labels, by);
+        ctx.metrics.yours.count(metric, labels, by);
       } catch (error) {
         ctx.log.error({ metric, error }, "A call of kit.count() is invalid and was not counted");
+      }
+    },
+    observe(metric, value, ...[labels = {}]: [labels?: Readonly<Record<string, string>>]) {
+      try {
+        ctx.metrics.yours.observe(metric, labels, value);
+      } catch (error) {
+        ctx.log.error({ metric, error }, "A call of kit.observe() is invalid and was not counted");
       }
     },
     platformFor: (uuid) => ctx.platformFor(checkedUuid(uuid)),

@@ -1,8 +1,5 @@
 import { Counter, Histogram, Registry } from "prom-client";
-import { messageOf, storable } from "../errors.ts";
-
-/** A label's value, of which 100 characters are kept: PostgreSQL stores it in an index. */
-const labelIn = (value: unknown) => storable(String(value).slice(0, 100));
+import { createYourMetrics, labelIn } from "./yours.ts";
 
 /**
  * The counters and timers of every process. Label values are fixed words of ours, never a uuid, a name, or anything from
@@ -29,26 +26,11 @@ export function createMetrics() {
     return (labels: Record<Label, string>, seconds: number): void => histogram.observe(labels, seconds);
   }
 
-  const ofYours = new Map<string, Counter>();
+  const yours = createYourMetrics(registers);
 
   return {
-    /** Makes a vendor's counter, in which there is no {@link faultInMetric}. */
-    declare(name: string, { help, labels = [] }: YourMetric): void {
-      const counter = new Counter({ name, help, labelNames: [...labels], registers });
-      if (labels.length === 0) counter.inc(0);
-      ofYours.set(name, counter);
-    },
-    /** Adds to such a counter. Throws an `Error` if there is none, for other labels, and for what is no number to add. */
-    count(name: string, labels: Readonly<Record<string, string>>, by: number): void {
-      const counter = ofYours.get(name);
-      if (!counter) throw new Error(`${name} is not among the metrics of src/your-service.`);
-      if (!(by >= 0 && by < Infinity)) throw new Error(`${name}: ${by} is no number to add.`);
-      const values = Object.entries(labels).map(([label, value]) => {
-        if (typeof value !== "string") throw new Error(`${name}: the label ${label} is no text.`);
-        return [label, labelIn(value)] as const;
-      });
-      counter.inc(Object.fromEntries(values), by);
-    },
+    /** Those that the vendor declares. */
+    yours,
     /** What this process has counted and timed. */
     families: (): Promise<Family[]> => registry.getMetricsAsJSON(),
     exchange: counted("addon_exchanges_total", "Exchanges of a grant, by result", "result", TOKEN_RESULTS),
@@ -91,33 +73,6 @@ export function createMetrics() {
 }
 
 export type Metrics = ReturnType<typeof createMetrics>;
-
-/** A counter that a vendor declares. */
-export interface YourMetric {
-  help: string;
-  labels?: readonly string[];
-}
-
-const OF_OTHERS = /^(addon_|nodejs_|process_|scrape_|(up|ALERTS|ALERTS_FOR_STATE)$)/;
-const RESERVED_LABEL = /^(le$|__)/;
-
-/** Why a vendor's counter cannot be declared; null: it can. */
-export function faultInMetric(name: string, metric: YourMetric): string | null {
-  const { help, labels = [] } = Object(metric) as YourMetric;
-  if (OF_OTHERS.test(name)) return "names that begin so are the kit's own, or Prometheus'";
-  if (typeof help !== "string") return "help is no text";
-  if (!Array.isArray(labels)) return "labels is no list";
-  const odd = (labels as readonly unknown[]).find(
-    (each) => typeof each !== "string" || RESERVED_LABEL.test(each),
-  );
-  if (odd !== undefined) return `a label cannot be named "${String(odd)}"`;
-  try {
-    new Counter({ name, help, labelNames: [...labels], registers: [] });
-    return null;
-  } catch (error) {
-    return messageOf(error);
-  }
-}
 
 const DOORS = ["platform", "operator", "metrics"] as const;
 

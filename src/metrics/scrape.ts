@@ -14,7 +14,10 @@ import { readTotals } from "./totals-store.ts";
 /** In Prometheus' text format, for requests that `guard` lets pass; to be mounted at `/metrics`. */
 export function metricsRoutes(ctx: OpenContext, guard: RequestHandler): Router {
   const { registry, isUp } = ownMetrics(ctx.db);
-  const samples = sharedFor(ctx.pace.freshMs, () => sharedSamples(ctx, isUp));
+  const samples = sharedFor(ctx.pace.freshMs, async () =>
+    // Gauges of the vendor's are read at the same time, also while the database is unreachable.
+    (await Promise.all([sharedSamples(ctx, isUp), ctx.metrics.yours.readGauges(ctx.log)])).flat(),
+  );
   const router = Router({ caseSensitive: true });
   router.use(guard);
   router
@@ -86,17 +89,24 @@ const SUFFIXES = ["_bucket", "_sum", "_count"];
 
 /** Prometheus' text of those samples that belong to a metric of this build. */
 async function textOf({ metrics }: Context, samples: readonly Sample[]): Promise<string> {
-  const families = [...(await metrics.families()), ...GAUGES, ...GAUGES_OF_PROCESSES].map(
-    ({ name, help, type }) => ({
-      name,
-      help,
-      type,
-      aggregator: "first",
-      // A counter of a vendor's may be named like another with such an end.
-      values: samples
-        .filter(({ sample }) => (type === "histogram" ? SUFFIXES : [""]).some((end) => sample === name + end))
-        .map(({ sample, labels, value }) => ({ metricName: sample, labels, value })),
-    }),
-  );
+  const families = [
+    ...(await metrics.families()),
+    ...metrics.yours.gaugeFamilies(),
+    ...GAUGES,
+    ...GAUGES_OF_PROCESSES,
+  ].map(({ name, help, type }) => ({
+    name,
+    help,
+    type,
+    aggregator: "first",
+    // A counter of a vendor's may be named like another with such an end.
+    values: samples
+      .filter(
+        ({ sample, labels }) =>
+          (type === "histogram" ? SUFFIXES : [""]).some((end) => sample === name + end) &&
+          !metrics.yours.isOfOtherBuckets(name, labels["le"]),
+      )
+      .map(({ sample, labels, value }) => ({ metricName: sample, labels, value })),
+  }));
   return AggregatorRegistry.aggregate([families.filter(({ values }) => values.length > 0)]).metrics();
 }

@@ -2,9 +2,11 @@ import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import { refuseWhileHeld } from "../processes/history.ts";
-import { type ConfigVar, notYetSet, openConfig } from "../resources/config-vars.ts";
+import { type ConfigVar, isPublic, notYetSet, openConfig } from "../resources/config-vars.ts";
+import { nameInApp } from "../resources/names-in-app.ts";
 import type { ResourceRow } from "../resources/rows.ts";
 import { isAlive } from "../resources/states.ts";
+import { findAttachedAs } from "../resources/step-store.ts";
 import { changeConfig, findResource, lockedResource } from "../resources/store.ts";
 import { Secret } from "../secret.ts";
 import { UnknownResource } from "./errors.ts";
@@ -52,16 +54,26 @@ function inOrder(config: readonly ConfigVar[]): ConfigVar[] {
  */
 export interface VarDifference {
   name: string;
+  /** The name that the app has it under, where that is another one. */
+  inApp?: string;
   state: "same" | "differs" | "missing" | "extra" | "foreign";
-  value: Secret | null;
-  platform: Secret | null;
+  /** A text of one that is public. */
+  value: Secret | string | null;
+  platform: Secret | string | null;
 }
+
+const plain = (value: Secret | string | null) => (value instanceof Secret ? value.reveal() : value);
 
 /** Compares what the vendor's service wants with what the platform has (platform document, "Add-on configuration"). */
 export async function diffConfig(ctx: Context, uuid: string): Promise<VarDifference[]> {
   const resource = await findResource(ctx.db, uuid);
   if (!resource) throw new UnknownResource(uuid);
-  return comparedVars(ctx, resource, await ctx.platformFor(uuid).config.get());
+  const vars = comparedVars(ctx, resource, await ctx.platformFor(uuid).config.get());
+  const attachedAs = await findAttachedAs(ctx.db, uuid);
+  return vars.map((each) => {
+    const inApp = nameInApp(ctx.offer, attachedAs, each.name);
+    return inApp === each.name ? each : { ...each, inApp };
+  });
 }
 
 /** What we want of a resource's config vars against what the platform has. Throws if ours cannot be decrypted. */
@@ -78,10 +90,13 @@ export function comparedVars(
     ]),
   );
   const theirs = new Map(atPlatform.map(({ name, value }) => [name, value]));
-  const shown = (value: string | null | undefined) => (value == null ? null : new Secret(value));
+  const shown = (name: string, value: string | null | undefined) =>
+    value == null ? null : isPublic(offer, name) ? value : new Secret(value);
   return [...new Set([...ours.keys(), ...theirs.keys()])].sort().flatMap((name) => {
     const state = stateOf(ours.get(name), theirs.get(name) ?? null);
-    return state ? [{ name, state, value: shown(ours.get(name)), platform: shown(theirs.get(name)) }] : [];
+    return state
+      ? [{ name, state, value: shown(name, ours.get(name)), platform: shown(name, theirs.get(name)) }]
+      : [];
   });
 }
 
@@ -107,7 +122,7 @@ export async function pushConfig(ctx: Context, uuid: string): Promise<string[]> 
   for (let sent: ConfigVar[] = []; ;) {
     const changes = differing(await diffConfig(ctx, uuid)).map(({ name, value }): ConfigVar => ({
       name,
-      value: value?.reveal() ?? null,
+      value: plain(value),
     }));
     // What is wanted may have changed meanwhile, and its new values have reached the platform before ours.
     if (changes.length === 0 || isDeepStrictEqual(changes, sent)) return [...changed].sort();
@@ -124,7 +139,7 @@ export async function pushConfig(ctx: Context, uuid: string): Promise<string[]> 
 export async function pullConfig(ctx: Context, uuid: string): Promise<string[]> {
   const changes = differing(await diffConfig(ctx, uuid)).map(({ name, platform }): ConfigVar => ({
     name,
-    value: platform?.reveal() ?? null,
+    value: plain(platform),
   }));
   if (changes.length > 0) await keepInStep(ctx, uuid, changes);
   return changes.map(({ name }) => name);

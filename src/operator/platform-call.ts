@@ -7,7 +7,10 @@ import { isJsonObject, parsedJson } from "../values.ts";
 export type AppsReport = Awaited<ReturnType<typeof appsOf>>;
 
 /** Asks the platform on which app a resource was installed, and for its attachments; stores that app. */
-export async function appsOf(ctx: Pick<Context, "db" | "log" | "platformFor">, uuid: string) {
+export async function appsOf(
+  ctx: Pick<Context, "db" | "log" | "platformFor" | "offer" | "config">,
+  uuid: string,
+) {
   const { primary, attachments } = await findApps(ctx, uuid);
   return {
     primary: { id: primary.id, name: primary.name },

@@ -22,6 +22,7 @@ const RESOURCE = columnsOf<Typed<Resource, { state: ResourceState }>>()(
   "state",
   "appId",
   "appName",
+  "attachedAs",
   "createdAt",
   "updatedAt",
 );

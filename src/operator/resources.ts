@@ -59,7 +59,7 @@ export async function showResource(db: Database, uuid: string) {
 }
 
 function recordOf(row: RecordRow) {
-  const { uuid, name, plan, region, state, appId, appName, createdAt, updatedAt } = row;
+  const { uuid, name, plan, region, state, appId, appName, attachedAs, createdAt, updatedAt } = row;
   return {
     uuid,
     name,
@@ -68,6 +68,8 @@ function recordOf(row: RecordRow) {
     state,
     credential: credentialOf(row),
     app: appId === null ? null : { id: appId, name: appName ?? appId },
+    /** The name that takes the place of the declared prefix in the app's config vars; null: it is none. */
+    attachedAs,
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   };

@@ -103,6 +103,7 @@ export interface Explanation {
   title: string;
   /** Whole sentences that contain no text from outside. */
   happened: string;
+  /** Empty: nothing is to be done. */
   advice: string;
   /** A link for going on, as a path of this service. */
   next?: { label: string; path: string };
@@ -161,7 +162,7 @@ function showProblem(ctx: Needs): ErrorRequestHandler {
     const content = (
       <>
         <p>{happened}</p>
-        <p>{advice}</p>
+        {advice !== "" && <p>{advice}</p>}
         {link && (
           <p>
             <a href={addressOf(ctx, request).base + link.path} role="button">

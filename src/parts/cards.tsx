@@ -7,7 +7,10 @@ import { Facts } from "./facts.tsx";
 // What a vendor can make a customer's page of. Plain HTML beside it, or in its place, looks well, too.
 
 export { amountInWords, priceInWords } from "../amounts.ts";
+export { Bars } from "./bars.tsx";
 export { Facts } from "./facts.tsx";
+export { Table } from "./table.tsx";
+export { Wide } from "./wide.tsx";
 
 export type Tone = "good" | "busy" | "bad" | "gone";
 
@@ -70,6 +73,18 @@ export function PlanCard({ offer, resource: { plan, isChangingPlan }, dashboard 
   );
 }
 
+/** The config vars of the app, with the values of those that are public. */
+export function ConfigVars({ of }: { of: CustomerResource["configVars"] }) {
+  return (
+    <Facts
+      of={Object.values(of).map(({ name, value }) => [
+        <code>{name}</code>,
+        value === null ? "see the app's config vars" : <code>{value}</code>,
+      ])}
+    />
+  );
+}
+
 /** How much of something is used, in words and as a bar, which changes its colour at 80 % and at 100 %. */
 export function Usage({ name, used, of }: { name: string; used: Amount; of: Amount }) {
   const [some, all] = [numberIn(used), numberIn(of)];
@@ -85,15 +100,6 @@ export function Usage({ name, used, of }: { name: string; used: Amount; of: Amou
         <strong>{name}</strong> <span>{words + percent}</span>
       </p>
       {share !== null && <progress value={Math.min(share, 1)} max={1} aria-label={`${name}: ${words}`} />}
-    </div>
-  );
-}
-
-/** Around what may be wider than a phone, such as a table: it scrolls by itself, also with the keyboard. */
-export function Wide({ label, children }: { label: string; children: ComponentChildren }) {
-  return (
-    <div class="scroll" role="region" aria-label={label} tabIndex={0}>
-      {children}
     </div>
   );
 }

@@ -9,17 +9,10 @@ import { visible } from "../marks.ts";
 import { isFromOurPage } from "../pages/address.ts";
 import { formIn, formOf, type Purpose, tokenFor } from "../pages/forms.ts";
 import { Facts, notFromOurPage, type Page } from "../pages/pages.tsx";
-import type { Secret } from "../secret.ts";
 import type { CustomerAction, CustomerPerson, CustomerResource } from "./contract.ts";
+import { pathOf, pathOfAction } from "./places.tsx";
 import { problem } from "./problems.ts";
-
-export interface Visit {
-  /** Null: an operator looks at the page, and its forms do nothing. */
-  session: Secret | null;
-  resource: CustomerResource;
-  person: CustomerPerson;
-  userId: string | null;
-}
+import type { Visit } from "./visit.ts";
 
 /** A name that no field of a vendor's has. */
 const TOKEN = "kit-token";
@@ -52,8 +45,8 @@ const CONFIRMED = "/confirmed";
 
 const Token = ({ value }: { value: string }) => <input type="hidden" name={TOKEN} value={value} />;
 
-/** Makes the forms on the vendor's page, which has the address `here`. One for an action that there is not is left out. */
-export function formsOf(ctx: Context, visit: Visit, here: string) {
+/** Makes the forms on the vendor's page. One for an action that there is not is left out. `base`: the service's address. */
+export function formsOf(ctx: Context, visit: Visit, base: string) {
   return (name: string, content: ComponentChildren) => {
     const action = actionNamed(ctx, name);
     if (!action) {
@@ -66,7 +59,7 @@ export function formsOf(ctx: Context, visit: Visit, here: string) {
     const look = action.confirm && "destroys";
     if (visit.session === null) return <form class={look}>{content}</form>;
     return (
-      <form class={look} method="post" action={`${here}/actions/${name}`}>
+      <form class={look} method="post" action={base + pathOfAction(visit, name)}>
         <Token value={tokenFor(ctx, purposeOf(visit, name))} />
         {content}
       </form>
@@ -99,13 +92,10 @@ export function wishIn(ctx: Context, visit: Visit, request: Request): Wish {
   return { name, action, form, fields, isConfirmed: confirmed !== null };
 }
 
-const toPageOf = ({ resource: { uuid } }: Visit) => ({
-  label: "Load the page again",
-  path: `/customer/${uuid}`,
-});
+const toPageOf = (visit: Visit) => ({ label: "Load the page again", path: pathOf(visit) });
 
 /** The page that asks before an action destroys; null if this one need not be asked about. It has the fields that were sent. */
-export function questionOf(ctx: Context, visit: Visit, here: string, wish: Wish): Page | null {
+export function questionOf(ctx: Context, visit: Visit, base: string, wish: Wish): Page | null {
   const { name, action, fields, isConfirmed } = wish;
   if (!action.confirm || isConfirmed) return null;
   const { question, button } = action.confirm;
@@ -121,14 +111,14 @@ export function questionOf(ctx: Context, visit: Visit, here: string, wish: Wish)
             resource.appName !== null && ["App", <bdi>{visible(resource.appName)}</bdi>],
           ]}
         />
-        <form method="post" action={`${here}/actions/${name}`}>
+        <form method="post" action={base + pathOfAction(visit, name)}>
           <Token value={tokenFor(ctx, purposeOf(visit, name, CONFIRMED))} />
           {[...fields].map(([field, value]) => (
             <input type="hidden" name={field} value={value} />
           ))}
           <div class="row">
             <button class="destroy">{button}</button>
-            <a href={here}>Leave it as it is</a>
+            <a href={base + pathOf(visit)}>Leave it as it is</a>
           </div>
         </form>
       </section>
@@ -167,6 +157,9 @@ export async function carryOut(ctx: Context, visit: Visit, request: Request, wis
   return form;
 }
 
+const withNames = (vars: CustomerResource["configVars"], sentence: string) =>
+  sentence.replace(/[A-Za-z_]\w*/g, (word) => (Object.hasOwn(vars, word) ? vars[word]!.name : word));
+
 const WORDS: Readonly<Record<ActionEnd["state"], string>> = {
   running: "This is being done: the page looks again by itself.",
   done: "Done.",
@@ -175,12 +168,13 @@ const WORDS: Readonly<Record<ActionEnd["state"], string>> = {
   unknown: "Whether this was done is not known: the service stopped meanwhile.",
 };
 
-export function Result({ of: { state, said } }: { of: ActionEnd }) {
+/** Its sentence has the names that the app has for config vars. */
+export function Result({ of: { state, said }, resource }: { of: ActionEnd; resource: CustomerResource }) {
   const isFine = state === "done" || state === "running";
   const tone = state === "running" ? "busy" : isFine ? "good" : "bad";
   return (
     <div class={`told ${tone}`} role={isFine ? "status" : "alert"}>
-      {said === null ? WORDS[state] : visible(said)}
+      {said === null ? WORDS[state] : visible(withNames(resource.configVars, said))}
     </div>
   );
 }

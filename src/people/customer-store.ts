@@ -1,8 +1,9 @@
-import type { Context } from "../context.ts";
 import type { CustomerSession, Resource, UsedSignOn } from "../database/client/client.ts";
 import { anyRow, columnsOf, oneRow, type RowOf, statement } from "../database/statement.ts";
-import { meaningOf } from "../offer.ts";
+import { meaningOf, type Offer } from "../offer.ts";
 import type { Clocks } from "../processes/clocks.ts";
+import { publicValues } from "../resources/config-vars.ts";
+import { varsInApp, withNamesInApp } from "../resources/names-in-app.ts";
 import type { Secret } from "../secret.ts";
 import type { CustomerResource } from "./contract.ts";
 import { randomId } from "./cookies.ts";
@@ -52,7 +53,20 @@ const openCustomer = statement<NewCustomerSession, Opened>("open_customer_sessio
 );
 
 const CUSTOMER = columnsOf<CustomerSession>()("s", "idHash", "proof", "email", "userId");
-const RESOURCE = columnsOf<Resource>()("r", "uuid", "name", "region", "appId", "appName", "createdAt");
+const RESOURCE = columnsOf<Resource>()(
+  "r",
+  "uuid",
+  "name",
+  "region",
+  "appId",
+  "appName",
+  "createdAt",
+  "attachedAs",
+  "sealedConfig",
+);
+/** What is for sale decides which config vars there are, and which are public. */
+type Selling = { offer: Offer };
+
 type FoundResource = RowOf<typeof RESOURCE> &
   Pick<CustomerResource, "plan" | "isChangingPlan" | "state" | "progress">;
 type FoundCustomer = RowOf<typeof CUSTOMER> & FoundResource;
@@ -120,7 +134,7 @@ export async function openCustomerSession(
 }
 
 /** The resource that a customer is signed on to, and who that is: null where the platform did not name a user. */
-export async function findCustomerSession(needs: Finding, session: Secret, uuid: string) {
+export async function findCustomerSession(needs: Finding & Selling, session: Secret, uuid: string) {
   const hashes = hashesOf(needs, "customer_sessions", session);
   const found = await patiently(() => oneRow(needs.db, findCustomer, { hashes, uuid }));
   if (!found) return null;
@@ -128,18 +142,35 @@ export async function findCustomerSession(needs: Finding, session: Secret, uuid:
   if (!isProven(needs, "customer_sessions", [idHash, uuid, customer.email, customer.userId], proof))
     return refused(needs, { table: "customer_sessions", uuid });
   await needs.db.query(noteUse, { hashes }).catch(isNotNeeded);
-  return customer;
+  const { email, userId, appId } = customer;
+  return { email, userId, appId, resource: asCustomersSee(needs, customer) };
 }
 
 /** The resource as its customers see it; null if it has ended, or never was. */
 export async function findCustomerResource(
-  { db, offer }: Pick<Context, "db" | "offer">,
+  needs: Needs & Selling,
   uuid: string,
 ): Promise<CustomerResource | null> {
-  const found = await patiently(() => oneRow(db, findShown, { uuid }));
-  if (!found) return null;
-  const { appId: _, ...resource } = found;
-  return { ...resource, ...meaningOf(offer, found.plan) };
+  const found = await patiently(() => oneRow(needs.db, findShown, { uuid }));
+  return found && asCustomersSee(needs, found);
+}
+
+/** With the names that its app has for config vars. */
+function asCustomersSee({ vault, offer }: Needs & Selling, found: FoundResource): CustomerResource {
+  const { uuid, name, plan, isChangingPlan, region, state, appName, createdAt, attachedAs, progress } = found;
+  return {
+    uuid,
+    name,
+    plan,
+    isChangingPlan,
+    region,
+    state,
+    appName,
+    createdAt,
+    progress: progress && withNamesInApp(offer, attachedAs, progress),
+    ...meaningOf(offer, plan),
+    configVars: varsInApp(offer, attachedAs, publicValues({ vault, offer }, found)),
+  };
 }
 
 /** Deletes the sessions of customers that have ended, and the sign-ons that are too old to be used again. */

@@ -65,9 +65,22 @@ export const CUSTOMER = `
   .usage { margin-bottom: 1rem; p { display: flex; flex-wrap: wrap; gap: 0 1rem; justify-content: space-between; margin-bottom: 0.3rem; } span { color: var(--pico-muted-color); }
     progress { height: 0.6rem; margin: 0; } &.busy progress { --pico-progress-color: var(--busy); } &.bad progress { --pico-progress-color: var(--bad); } }
   .scroll { overflow-x: auto; overflow-wrap: normal; table { display: table; margin: 0; } td { overflow-wrap: normal; } }
+  .scroll :is(td, th):last-child { padding-right: 0.25rem; }
+  tbody th { font-weight: 400; }
+  .bars { margin: 0; svg { display: block; width: 100%; height: auto; }
+    rect { fill: var(--pico-primary); } rect.back { fill: transparent; } g:hover rect.back { fill: var(--gone-soft); }
+    line { stroke: var(--line); } text { fill: var(--pico-muted-color); font-size: 12px; font-variant-numeric: tabular-nums; }
+    details { margin: 0.5rem 0 0; padding: 0; border: 0; font-size: 0.925rem; } .scroll { max-height: 20rem; overflow-y: auto; } }
+  nav.pages { display: block; background: var(--pico-card-background-color); border-bottom: 1px solid var(--line);
+    padding-inline: max(1.25rem, calc((100% - 60rem) / 2)); overflow-x: auto;
+    ul { display: flex; gap: 0.25rem 1.5rem; margin: 0; padding: 0; } li { padding: 0; margin: 0; list-style: none; white-space: nowrap; }
+    a { display: inline-block; margin: 0; padding: 0.55rem 0; border-bottom: 3px solid transparent; border-radius: 0; text-decoration: none; font-size: 0.95rem; }
+    a:hover { text-decoration: underline; }
+    a[aria-current] { color: var(--pico-color); border-color: var(--pico-primary); text-decoration: none; font-weight: 600; } }
   main table { margin-bottom: 1rem; font-size: 0.925rem; }
   th, td { padding: 0.45rem 0.9rem 0.45rem 0; background: none; vertical-align: top; }
   td, th { min-width: 4.5rem; }
+  .number { min-width: 0; text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
   code { padding: 0.1em 0.35em; font-size: 0.875em; overflow-wrap: anywhere; }
   pre { padding: 0.75rem 0.9rem; white-space: pre-wrap; overflow-wrap: anywhere; background: var(--pico-code-background-color); code { padding: 0; } }
   main img { max-width: 100%; height: auto; }
@@ -79,6 +92,9 @@ export const CUSTOMER = `
   body > main { padding-top: 1.25rem; }
   .signed-on { flex-wrap: nowrap; width: 100%; margin: 0; span { flex: 1; } }
   main form > button { width: 100%; }
+  .bars text { font-size: 20px; }
+  th, td { min-width: 3.5rem; padding-right: 0.6rem; }
+  .number { min-width: 0; }
 } }
-@media (forced-colors: active) { .customer :is(.card, .told, .state) { border: 1px solid; } }
+@media (forced-colors: active) { .customer :is(.card, .told, .state) { border: 1px solid; } .customer .bars rect:not(.back) { fill: CanvasText; } }
 `;

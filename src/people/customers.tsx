@@ -2,14 +2,13 @@ import { type Request, type RequestHandler, type Response, Router } from "expres
 import type { Context } from "../context.ts";
 import { customerAction } from "../extend/store.ts";
 import { clientAddress, methodNotAllowed, nowAuthenticated } from "../http/requests.ts";
-import { meaningOf } from "../offer.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
 import { formIn, parseForm, readForm } from "../pages/forms.ts";
 import { notFromOurPage, type Problem, show } from "../pages/pages.tsx";
 import { apart } from "../processes/clocks.ts";
 import type { Secret } from "../secret.ts";
 import { readUuid } from "../values.ts";
-import { carryOut, questionOf, Result, type Visit, wishIn } from "./actions.tsx";
+import { carryOut, questionOf, Result, wishIn } from "./actions.tsx";
 import { readCookie, type SecretCookie, writeCookie } from "./cookies.ts";
 import {
   closeCustomerSession,
@@ -17,10 +16,13 @@ import {
   findCustomerSession,
   openCustomerSession,
 } from "./customer-store.ts";
+import { sendDownload } from "./downloads.ts";
+import { asksForRoles, pathOf, placeBefore, queryOf } from "./places.tsx";
 import { problem } from "./problems.ts";
-import { showResource } from "./resource-page.tsx";
+import { showPlace } from "./resource-page.tsx";
 import { createRoles } from "./roles.ts";
 import { readSignedForm } from "./sign-on.ts";
+import type { Place, Visit } from "./visit.ts";
 
 /** `/sso`: the sign-on of customers with a form that the platform's dashboard signed (assumed, section 6). */
 export function signOnRoutes(ctx: Context, salt: Secret): Router {
@@ -61,41 +63,50 @@ export function customerRoutes(ctx: Context): Router {
   const router = Router({ caseSensitive: true });
   const standingOf = createRoles(ctx);
 
-  /** Who is signed on to the resource of a request. The role is asked for only by a service that has actions. */
-  async function visitOf(request: Request, response: Response): Promise<Visit> {
+  /** Who is signed on to the resource of a request, and looks at `place`. The platform is asked for the role only where one counts. */
+  async function visitOf(request: Request, response: Response, place: Place): Promise<Visit> {
     const uuid = readUuid(request.params["uuid"]);
     const session = uuid && readCookie(ctx, cookieOf(uuid), request);
     const found = uuid && session && (await findCustomerSession(ctx, session, uuid));
     if (!found) throw problem("not_signed_on");
     nowAuthenticated(response);
-    const { email, userId, appId, ...shown } = found;
-    const resource = { ...shown, ...meaningOf(ctx.offer, shown.plan) };
+    const { email, userId, appId, resource } = found;
     // For the log line, should the page fail.
     response.locals["uuid"] = uuid;
-    const standing = await standingOf(uuid, ctx.vendor.actions ? appId : null, email);
-    const visit = { session, resource, person: { email, ...standing }, userId };
+    const standing = await standingOf(uuid, asksForRoles(ctx) ? appId : null, email);
+    const person = { email, ...standing };
+    const visit = { session, resource, person, userId, at: `/customer/${uuid}`, place };
     response.locals["visit"] = visit;
     return visit;
   }
 
   /** Before the body is read: nobody else's is. */
   const signedOn: RequestHandler = async (request, response, next) => {
-    await visitOf(request, response);
+    await visitOf(request, response, placeBefore(ctx, request));
     next();
   };
 
+  /** Shows a page, with what came of the form that was sent from it. */
+  async function showPage(request: Request, response: Response): Promise<void> {
+    const { name: page = null } = request.params as { name?: string };
+    const visit = await visitOf(request, response, { page, query: queryOf(request) });
+    const [sent] = /^[\w-]{16}$/.exec(String(request.query["sent"])) ?? [];
+    const ended = sent ? await customerAction(ctx.db, visit.resource.uuid, sent) : null;
+    const refresh = ended?.state === "running" ? 2 : undefined;
+    await showPlace(
+      ctx,
+      { request, response, visit },
+      { result: ended && <Result of={ended} resource={visit.resource} />, refresh },
+    );
+  }
+
+  router.route(["/:uuid", "/:uuid/pages/:name"]).get(showPage).all(methodNotAllowed("GET, HEAD"));
+
   router
-    .route("/:uuid")
+    .route("/:uuid/downloads/:name")
     .get(async (request, response) => {
-      const visit = await visitOf(request, response);
-      const [sent] = /^[\w-]{16}$/.exec(String(request.query["sent"])) ?? [];
-      const ended = sent ? await customerAction(ctx.db, visit.resource.uuid, sent) : null;
-      const refresh = ended?.state === "running" ? 2 : undefined;
-      await showResource(
-        ctx,
-        { request, response, visit },
-        { result: ended && <Result of={ended} />, refresh },
-      );
+      const visit = await visitOf(request, response, { page: null, query: {} });
+      await sendDownload(ctx, request, response, visit);
     })
     .all(methodNotAllowed("GET, HEAD"));
 
@@ -104,11 +115,10 @@ export function customerRoutes(ctx: Context): Router {
     .post(signedOn, parseForm, async (request, response) => {
       const visit = response.locals["visit"] as Visit;
       const wish = wishIn(ctx, visit, request);
-      const here = `${addressOf(ctx, request).base}/customer/${visit.resource.uuid}`;
-      const question = questionOf(ctx, visit, here, wish);
+      const question = questionOf(ctx, visit, addressOf(ctx, request).base, wish);
       if (question) return show(ctx, request, response, { ...question, keepsMarks: true });
       const form = await carryOut(ctx, visit, request, wish);
-      goTo(ctx, request, response, `/customer/${visit.resource.uuid}?sent=${form}`);
+      goTo(ctx, request, response, pathOf(visit, form));
     })
     .all(methodNotAllowed("POST"));
 

@@ -6,9 +6,10 @@ import { addressOf } from "../pages/address.ts";
 import type { Around } from "../pages/pages.tsx";
 import { State, type Tone } from "../parts/cards.tsx";
 import { orNullAfter, sharedFor } from "../within.ts";
-import type { Visit } from "./actions.tsx";
 import type { BrandOfPages } from "./brand.ts";
 import { type CurrentNotice, currentNotice, type Severity } from "./notice.ts";
+import { Menu } from "./places.tsx";
+import type { Visit } from "./visit.ts";
 
 /** A notice, and its end, are seen this much later; strangers' requests make no more queries. */
 const NOTICE_MS = 1_000;
@@ -64,6 +65,7 @@ export function frameOf(ctx: Context, request: Request, { notice, visit, person,
       <>
         {banner}
         {notice && <Notice of={notice} />}
+        {visit && <Menu ctx={ctx} visit={visit} base={base} />}
       </>
     ),
     footer: <Foot brand={brand} uuid={visit?.resource.uuid} />,

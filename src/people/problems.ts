@@ -1,4 +1,4 @@
-import { KitError } from "../errors.ts";
+import { KitError, type Refusal } from "../errors.ts";
 import { type Explanation, Problem } from "../pages/pages.tsx";
 import { PlatformRefused } from "../platform/call.ts";
 import type { NotIssued } from "../platform/oauth.ts";
@@ -66,6 +66,18 @@ const PROBLEMS = {
     happened: "The platform does not say just now that your role at the app allows this.",
     advice: "If you work on the app, try again in a moment; or ask somebody who does.",
   },
+  no_such_page: {
+    status: 404,
+    title: "There is nothing here",
+    happened: "This add-on has no page or file of this name, or not any more.",
+    advice: "Look for it on the overview.",
+  },
+  not_for_role: {
+    status: 403,
+    title: "This is not for everybody",
+    happened: "The platform does not say just now that your role at the app lets you see this.",
+    advice: "If it should, try again in a moment; or ask somebody whose role does.",
+  },
   not_now: {
     status: 429,
     title: "Nothing was done",
@@ -79,6 +91,12 @@ export function problem(id: keyof typeof PROBLEMS, cause?: unknown, next?: Expla
   const explanation = next ? { ...PROBLEMS[id], next } : PROBLEMS[id];
   // Anybody can bring a sentence about, in any number: it is logged without a stack.
   return new Problem(id, explanation, { cause: typeof cause === "string" ? { message: cause } : cause });
+}
+
+/** A refusal by the vendor's code, in its own words, as a page. */
+export function refusedByVendor({ id, status, message }: Refusal, next: Explanation["next"]): Problem {
+  const title = status === 404 ? "There is nothing here" : "This cannot be shown";
+  return new Problem(id, { status, title, happened: message, advice: "", ...(next && { next }) });
 }
 
 /** Why the platform sent a browser back without a code (RFC 6749, section 4.1.2.1): `error` is its error code. */

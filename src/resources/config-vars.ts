@@ -1,3 +1,4 @@
+import type { Offer } from "../offer.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import type { ResourceRow } from "./rows.ts";
 
@@ -47,6 +48,24 @@ export function mergedSet(
 export function notYetSet(ours: readonly ConfigVar[], theirs: readonly ConfigVar[]): ConfigVar[] {
   const values = new Map(theirs.map(({ name, value }) => [name, value]));
   return ours.filter(({ name, value }) => (values.get(name) ?? null) !== value);
+}
+
+/** Whether the values of a config var are no secrets. */
+export const isPublic = ({ publicConfigVars = [] }: Pick<Offer, "publicConfigVars">, name: string) =>
+  publicConfigVars.includes(name);
+
+/** The values of a resource's public config vars, by name. None if they cannot be decrypted. */
+export function publicValues(
+  { vault, offer }: { vault: Vault; offer: Pick<Offer, "publicConfigVars"> },
+  row: Pick<ResourceRow, "uuid" | "sealedConfig">,
+): Readonly<Record<string, string>> {
+  if (!offer.publicConfigVars?.length) return {};
+  try {
+    const vars = openConfig(vault, row).filter(({ name }) => isPublic(offer, name));
+    return wantedOf(vars);
+  } catch {
+    return {};
+  }
 }
 
 export const sealConfig = (vault: Vault, uuid: string, config: readonly ConfigVar[]) =>

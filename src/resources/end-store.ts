@@ -84,7 +84,7 @@ const IS_STRANDED = `(c.state = 'grant_lost' AND c.due_at IS NULL
 const leaveTombstone = statement<End, { uuid: string }>("deprovision").sql(
   ending("deprovisioned", {
     sets: `state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL, sealed_answer = NULL,
-       app_id = NULL, app_name = NULL`,
+       app_id = NULL, app_name = NULL, attached_as = NULL`,
     where: whereCan("deprovision"),
     credential: `state = 'erased', reason = NULL, last_error = NULL`,
   }),

@@ -6,6 +6,7 @@ import type { PlatformFor } from "../platform/api.ts";
 import { AddonEnded, isNotThere, NoToken } from "../platform/call.ts";
 import { within } from "../within.ts";
 import { endStep } from "../work/queue.ts";
+import { attachedAsIn } from "./names-in-app.ts";
 import type { Step } from "./step-kinds.ts";
 import { storeLook, takeLooks } from "./step-store.ts";
 
@@ -43,14 +44,17 @@ async function readAddon(platform: ReturnType<PlatformFor>) {
   return { addon: addon.value, attachments: attachments.value };
 }
 
+type Looking = Pick<Context, "db" | "log" | "platformFor" | "offer" | "config">;
+
 /** Reads and stores the apps of a resource. `step`: the discovery step that ends when they are stored. */
-export async function findApps(ctx: Pick<Context, "db" | "log" | "platformFor">, uuid: string, step?: Step) {
+export async function findApps(ctx: Looking, uuid: string, step?: Step) {
   const { addon, attachments } = await readAddon(ctx.platformFor(uuid));
   // The API client checks only the add-on's own id.
   if (!addon.app?.id)
     throw new KitError("no_primary_app", `The platform names no app for the add-on ${uuid}.`);
   await notePlan(ctx, uuid, addon.plan);
-  await storeLook(ctx.db, { uuid, step, app: addon.app, attached: attachments.length });
+  const attachedAs = attachedAsIn(ctx.offer, ctx.config.addonId, addon, attachments);
+  await storeLook(ctx.db, { uuid, step, app: addon.app, attached: attachments.length, attachedAs });
   await noteThere(ctx, uuid);
   return { primary: addon.app, attachments };
 }

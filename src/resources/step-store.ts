@@ -155,36 +155,52 @@ type Look = {
   appId: string;
   appName: string;
   attached: number;
+  attachedAs: string | null;
 };
-const look = statement<Look>("store_look").sql(
+const storeLookOf = statement<Look>("store_look").sql(
   `WITH ended AS (
      DELETE FROM steps s WHERE ${IS_CLAIMED}
    ), seen AS (
      SELECT r.uuid, r.app_id IS NULL AS is_first, r.app_name AS was,
        (r.app_id, r.app_name) IS DISTINCT FROM (:appId::uuid, :appName::text) AS is_other,
-       r.attached IS DISTINCT FROM :attached::int AS is_attached_otherwise, r.attached AS attached_before
+       r.attached IS DISTINCT FROM :attached::int AS is_attached_otherwise, r.attached AS attached_before,
+       r.attached_as IS DISTINCT FROM :attachedAs::text AS is_named_otherwise
      -- Locked, so that the second of two concurrent calls sees the row of the first.
      FROM resources r WHERE r.uuid = :uuid AND r.state <> 'deprovisioned' FOR UPDATE
    ), kept AS (
-     UPDATE resources r SET app_id = :appId, app_name = :appName, attached = :attached, updated_at = now()
-     FROM seen WHERE r.uuid = seen.uuid AND (is_other OR is_attached_otherwise)
+     UPDATE resources r SET app_id = :appId, app_name = :appName, attached = :attached, attached_as = :attachedAs, updated_at = now()
+     FROM seen WHERE r.uuid = seen.uuid AND (is_other OR is_attached_otherwise OR is_named_otherwise)
    )
    -- A difference from the stored values is recorded as an event.
    INSERT INTO events (uuid, type, detail)
    SELECT uuid, CASE WHEN is_first THEN 'apps_found' ELSE 'apps_changed' END,
      jsonb_strip_nulls(jsonb_build_object('app', CASE WHEN is_other AND NOT is_first THEN :appName END,
-       'was', CASE WHEN is_other THEN was END, 'attached', CASE WHEN is_attached_otherwise THEN :attached END))
-   FROM seen WHERE is_other OR :attached <> attached_before`,
+       'was', CASE WHEN is_other THEN was END, 'attached', CASE WHEN is_attached_otherwise THEN :attached END,
+       'as', CASE WHEN is_named_otherwise THEN :attachedAs END))
+   FROM seen WHERE is_other OR :attached <> attached_before OR is_named_otherwise`,
 );
 
-/** Stores which app a resource is on and the number of its attachments. `step`: the discovery step to end, if any. */
+/** Stores which app a resource is on, the number of its attachments, and their name there. `step`: the discovery step to end, if any. */
 export async function storeLook(
   db: Queryable,
-  { uuid, step, app, attached }: { uuid: string; step?: Claim | undefined; app: Named; attached: number },
+  {
+    uuid,
+    step,
+    app,
+    ...look
+  }: Pick<Look, "uuid" | "attached" | "attachedAs"> & { step?: Claim | undefined; app: Named },
 ): Promise<void> {
   const { key = null, lease = null } = step ?? {};
-  await db.query(look, { uuid, key, lease, appId: app.id, appName: app.name, attached });
+  await db.query(storeLookOf, { uuid, key, lease, appId: app.id, appName: app.name, ...look });
 }
+
+const attachedAs = statement<{ uuid: string }, { attachedAs: string | null }>("find_attached_as").sql(
+  `SELECT attached_as AS "attachedAs" FROM resources WHERE uuid = :uuid`,
+);
+
+/** The name that begins the config vars of the resource's app; null: they have their declared names. */
+export const findAttachedAs = async (db: Queryable, uuid: string): Promise<string | null> =>
+  (await oneRow(db, attachedAs, { uuid }))?.attachedAs ?? null;
 
 // Sets looked_at before the calls, so that no other process takes the same resources. A process that dies before its calls
 // has skipped them for a day.

@@ -64,7 +64,7 @@ export function resourceRunner(
     stepOf,
     kinds: { ...KINDS, ...rotation },
     isWanted,
-    quotable: ({ vault }, { resource }, error) => mayQuote(error, secretsOf(vault, resource)),
+    quotable: (ctx, { resource }, error) => mayQuote(error, secretsOf(ctx, resource)),
     judge,
     isPaused: hasGrantsFirst(),
     ended(_, { kind }, answer, isOfRequest) {

@@ -8,11 +8,12 @@ import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import { untilCut } from "../within.ts";
 import { LONGEST_STEP_MS, StillUnderWay } from "../work/runner.ts";
 import { type Answer, answerOf, type Result } from "./answers.ts";
-import { openConfig } from "./config-vars.ts";
+import { isPublic, openConfig } from "./config-vars.ts";
 import type { NotYet, Outcome, Rotated, VendorResource } from "./contract.ts";
+import { withNamesInApp } from "./names-in-app.ts";
 import type { ResourceRow } from "./rows.ts";
 import { functionOf, isOfPlanChange, type Step } from "./step-kinds.ts";
-import { settleStep } from "./step-store.ts";
+import { findAttachedAs, settleStep } from "./step-store.ts";
 import { answerFirst } from "./store.ts";
 import { isNotYet, type NoteOdd, resultIn, whenAgain } from "./vendor-results.ts";
 
@@ -79,7 +80,20 @@ async function settleByAnswer(ctx: Context, step: Step, result: Result): Promise
 async function settleByNextStep(ctx: Context, step: Step, result: Result): Promise<Answer | null> {
   const settled = await settleStep(ctx, step, result);
   if (settled && result.is === "refused") logRefusal(ctx, step, result.refusal, settled.isAccepted);
-  return settled && isOfPlanChange(step) ? answerOf(settled.result) : null;
+  return settled && isOfPlanChange(step) ? answerOf(await inItsApp(ctx, step, settled.result)) : null;
+}
+
+/** The result with a sentence that names config vars as the customer's app does. Its config keeps the declared names. */
+async function inItsApp(
+  { db, offer }: Context,
+  { resource: { uuid } }: Step,
+  result: Result,
+): Promise<Result> {
+  const { message } = result as { message?: string };
+  if (!message || !offer.configVars.some((name) => message.includes(name))) return result;
+  // Without it, the sentence has the declared names.
+  const attachedAs = await findAttachedAs(db, uuid).catch(() => null);
+  return { ...result, message: withNamesInApp(offer, attachedAs, message) } as Result;
 }
 
 /** An alarm if the platform was answered 202: the customer believes that the work is done. */
@@ -128,15 +142,20 @@ function logSecrets(vault: Vault, { uuid, sealedLogInputUrl, sealedLogDrainToken
 }
 
 /**
- * Every secret of a resource that the vendor's code has and may quote in an error: log addresses and config values.
- * Config values shorter than 8 characters are left out, since they may be common words. Values that cannot be decrypted
+ * Every secret of a resource that the vendor's code has and may quote in an error: log addresses and config values that are
+ * not public. Config values shorter than 8 characters are left out, since they may be common words. Values that cannot be decrypted
  * are left out too.
  */
-export function secretsOf(vault: Vault, resource: ResourceRow): Secret[] {
+export function secretsOf(
+  { vault, offer }: Pick<Context, "vault" | "offer">,
+  resource: ResourceRow,
+): Secret[] {
   const found = [
     () => Object.values(logSecrets(vault, resource)),
     () =>
-      openConfig(vault, resource).map(({ value }) => (value && value.length >= 8 ? new Secret(value) : null)),
+      openConfig(vault, resource).map(({ name, value }) =>
+        value && value.length >= 8 && !isPublic(offer, name) ? new Secret(value) : null,
+      ),
   ];
   return found.flatMap((open) => {
     try {
@@ -157,7 +176,7 @@ async function resultOf(
   try {
     return resultIn(ctx.offer, name, await call(ctx, step, signal, work), noteOdd(ctx, step));
   } catch (thrown) {
-    const error = mayQuote(thrown, secretsOf(ctx.vault, step.resource));
+    const error = mayQuote(thrown, secretsOf(ctx, step.resource));
     if (error instanceof Refusal) return { is: "refused", refusal: error };
     throw error;
   }

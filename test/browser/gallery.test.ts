@@ -83,8 +83,13 @@ inChromium("with a hundred customers", () => {
         ...look,
       });
 
-    async function looksWell(page: Page, name: string): Promise<void> {
+    /** The look alone: docs/images has no picture of it. */
+    async function isSound(page: Page, name: string): Promise<void> {
       expect(await lookOf(page, name)).toEqual({ name, findings: [], overflow: 0 });
+    }
+
+    async function looksWell(page: Page, name: string): Promise<void> {
+      await isSound(page, name);
       if (wanted && "suffix" in look) await take(page, name + look.suffix);
     }
 
@@ -98,6 +103,25 @@ inChromium("with a hundred customers", () => {
       await page.getByRole("button", { name: "Empty the teapot" }).click();
       await page.getByRole("heading", { name: "Empty the teapot?" }).waitFor();
       await looksWell(page, "customer-question");
+      await page.getByRole("link", { name: "Leave it as it is" }).click();
+      await page.getByRole("link", { name: "Usage" }).click();
+      await page.waitForURL(/pages\/usage$/);
+      await looksWell(page, "customer-usage");
+      await page.getByText("Cups in numbers").click();
+      await isSound(page, "customer-usage-in-numbers");
+      const saved = page.waitForEvent("download");
+      await page.getByRole("link", { name: "Download all days as CSV" }).click();
+      expect((await saved).suggestedFilename()).toBe("usage.csv");
+      await page.getByRole("button", { name: "Empty the teapot" }).click();
+      await page.getByRole("heading", { name: "Empty the teapot?" }).waitFor();
+      await page.getByRole("button", { name: "Empty the teapot" }).click();
+      await page.waitForURL(/pages\/usage\?sent=/);
+      await isSound(page, "customer-usage-done");
+      await page.getByRole("link", { name: "Shelf" }).click();
+      await isSound(page, "customer-shelf");
+      await page.goto(page.url().replace("empty-shelf", "cellar"));
+      await page.getByText("There is nothing here").waitFor();
+      await isSound(page, "customer-no-such-page");
       await open(page, some.failing, "a.colleague.with.a.rather.long.name@department.of.a.customer.example");
       await looksWell(page, "customer-changing");
       await open(page, some.making);
@@ -125,6 +149,7 @@ inChromium("with a hundred customers", () => {
         ["question", `/resources/${some.premium}/push`],
         ["notice", "/notice"],
         ["customer", `/resources/${some.premium}/customer`],
+        ["customer-usage", `/resources/${some.premium}/customer/pages/usage`],
       ]) {
         expect((await page.goto(operator + path))!.status()).toBe(200);
         await looksWell(page, `operator-${name}`);

@@ -11,6 +11,7 @@ import { addonManifest } from "../../src/offer.ts";
 import { aBrowser } from "../people/browser.ts";
 import { SALT } from "../people/customers.ts";
 import { type Answering, aServer } from "../platform/local-server.ts";
+import { basic } from "../support/partner-calls.ts";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { programsSelling } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
@@ -20,6 +21,7 @@ import { pressed } from "./customer.ts";
 
 const SERVICE = "examples/message-queue/your-service";
 const TOKEN = "a-token-that-the-broker-and-we-share";
+const METRICS_PASSWORD = "a-password-of-the-scraper";
 const programs = await programsSelling(SERVICE);
 const broker = aBroker();
 const europe = aBroker("two");
@@ -30,7 +32,7 @@ beforeAll(async () => {
     programs,
     sandbox: { addonManifest: addonManifest("pigeonpost", offer), ssoSalt: SALT },
     environment: {
-      ...{ SWEEP_CRON: "* * * * * *", SSO_SALT: SALT },
+      ...{ SWEEP_CRON: "* * * * * *", SSO_SALT: SALT, METRICS_PASSWORD },
       ...{ QUEUE_API_URL_US: (await aServer(broker.answer)).url, QUEUE_API_TOKEN: TOKEN },
       QUEUE_API_URL_EU: (await aServer(europe.answer)).url,
     },
@@ -163,8 +165,24 @@ describe("a queue of the example", () => {
     );
     const browser = aBrowser(() => url);
     await browser.post("/sso/login", {}, new URLSearchParams(life.control.signOnForm(uuid).form));
-    const { text } = await browser.get(`/customer/${uuid}`);
+    const get = (path = "") => browser.get(`/customer/${uuid}${path}`);
+    const { text } = await get();
     expect(text).toContain("21 messages in the last 30 days");
+    // Day by day: three days have a bar, and all others no value.
+    const [link] = /\/pages\/usage/.exec(text)!;
+    const usage = (await get(link)).text;
+    expect(usage.match(/<title>\d+ \w+: 7<\/title>/g)).toHaveLength(3);
+    expect(usage.match(/: no value<\/title>/g)).toHaveLength(27);
+    const [file] = /\/downloads\/usage\.csv/.exec(usage)!;
+    const saved = await get(file);
+    expect(saved.text).toMatch(/^Day,Messages\r\n\d{4}-\d\d-\d\d,1000\r\n(\d{4}-\d\d-\d\d,7\r\n){3}$/);
+    // What the broker took, and how many queues were metered, is in the metrics.
+    const authorization = basic("metrics", METRICS_PASSWORD);
+    await eventually(async () => {
+      const metrics = await (await fetch(`${url}/metrics`, { headers: { authorization } })).text();
+      expect(metrics).toMatch(/^pigeon_broker_seconds_count\{method="GET"\} [1-9]/m);
+      expect(metrics).toMatch(/^pigeon_metered_queues [1-9]/m);
+    });
   });
 });
 

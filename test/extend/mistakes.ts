@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Kit, KitResource, Service, YourJob } from "../../src/extend/contract.ts";
 import { defineOffer } from "../../src/offer.ts";
-import type { CustomerPage } from "../../src/people/contract.ts";
+import type { CustomerPage, CustomerPages } from "../../src/people/contract.ts";
 import type { Done, PlanOf, Rotated, VendorResource, YourService } from "../../src/resources/contract.ts";
 
 // What a vendor may mistype. The type check compiles this file: each comment `@ts-expect-error` stands above a line that must
@@ -34,6 +34,8 @@ const withLimits = defineOffer({
 const metrics = {
   pours_total: { help: "Pours", labels: ["tea"] },
   moves_total: { help: "Moves" },
+  pour_seconds: { type: "histogram", help: "Pours", labels: ["tea"], buckets: [1, 5] },
+  shelf_depth: { type: "gauge", help: "Pots", read: async () => 3 },
 } as const;
 
 type Ours = typeof offer;
@@ -197,6 +199,79 @@ export const counters = {
     ({ ...functions, customerPage: page }),
 };
 
+export const histograms = {
+  aName: (kit: Kit<Ours, typeof metrics>) =>
+    // @ts-expect-error: "puor_seconds"
+    kit.observe("puor_seconds", 1, { tea: "green" }),
+  noLabel: (kit: Kit<Ours, typeof metrics>) =>
+    // @ts-expect-error: "tea" is missing
+    kit.observe("pour_seconds", 1),
+  aCounter: (kit: Kit<Ours, typeof metrics>) =>
+    // @ts-expect-error: it is counted
+    kit.observe("moves_total", 1),
+  counted: (kit: Kit<Ours, typeof metrics>) =>
+    // @ts-expect-error: it is observed
+    kit.count("pour_seconds", { tea: "green" }),
+  aGauge: (kit: Kit<Ours, typeof metrics>) =>
+    // @ts-expect-error: it is read
+    kit.observe("shelf_depth", 1),
+};
+
+type Place = "usage" | "usage.csv";
+const pageThatLinks: CustomerPage<Ours, never, Place> = (_resource, { link }) => ({
+  title: "",
+  content: [link("usage", ""), link("usage.csv", "", { day: "1" }), link("overview", "")],
+});
+const usage = { title: "Usage", render: () => "" };
+const file = { content: () => "" };
+
+export const places = {
+  aLink:
+    (): CustomerPage<Ours, never, Place> =>
+    (_resource, { link }) => ({
+      title: "",
+      // @ts-expect-error: "uasge"
+      content: link("uasge", ""),
+    }),
+  aLinkWithoutPlaces:
+    (): CustomerPage<Ours> =>
+    (_resource, { link }) => ({
+      title: "",
+      // @ts-expect-error: there are none
+      content: link("usage", ""),
+    }),
+  aPageThatIsMissing: (): Service<Ours, { places: Place }> => ({
+    ...functions,
+    customerPage: pageThatLinks,
+    // @ts-expect-error: "usage" is missing
+    pages: {},
+    downloads: { "usage.csv": file },
+  }),
+  aDownloadOfAnotherName: (): Service<Ours, { places: Place }> => ({
+    ...functions,
+    customerPage: pageThatLinks,
+    pages: { usage },
+    // @ts-expect-error: "usage.csv" is missing
+    downloads: { "usage.xls": file },
+  }),
+  aPlan: (): CustomerPages<Ours, never, Place> => ({
+    // @ts-expect-error: "larg"
+    usage: { title: "Usage", render: ({ plan }) => String(plan === "larg") },
+  }),
+  aConfigVar: (): CustomerPage<Ours> => (resource) => ({
+    // @ts-expect-error: TEAPOT_ULR
+    title: resource.configVars.TEAPOT_ULR.name,
+    content: "",
+  }),
+  aPublicConfigVar: () =>
+    defineOffer({
+      ...{ plans: offer.plans, defaultPlan: "small", ephemeralPlan: "small", regions: [] },
+      configVars: ["TEAPOT_URL"],
+      // @ts-expect-error: "TEAPOT_ULR"
+      publicConfigVars: ["TEAPOT_ULR"],
+    }),
+};
+
 export const actions = {
   aForm:
     (): CustomerPage<Ours, "move"> =>
@@ -257,6 +332,11 @@ export const right = {
     options.glaze,
   ],
   count: (kit: Kit<Ours, typeof metrics>) => kit.count("pours_total", { tea: "green" }, 2),
+  observe: (kit: Kit<Ours, typeof metrics>) => kit.observe("pour_seconds", 2, { tea: "green" }),
+  places: (): Service<Ours, { places: Place }> => ({
+    ...{ ...functions, customerPage: pageThatLinks },
+    ...{ pages: { usage }, downloads: { "usage.csv": file } },
+  }),
   before: (kit: Kit<typeof metrics>, uuid: Uuid) => {
     kit.count("moves_total");
     return kit.config.set(uuid, { ANY: "value" } as Record<string, string | null>);

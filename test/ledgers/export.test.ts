@@ -57,6 +57,7 @@ it("a resource is one line with everything but secrets; --reveal adds the values
         state: "provisioned",
         options: {},
         attached: 1,
+        attachedAs: null,
       },
       ...{
         createdAt: expect.any(String),

@@ -1,7 +1,13 @@
 import { Refusal } from "../../src/errors.ts";
-import { Card, Cards, Facts, PlanCard, StateOf, Usage, Wide } from "../../src/parts/cards.tsx";
+import { Bars, Card, Cards, Facts, PlanCard, StateOf, Table, Usage } from "../../src/parts/cards.tsx";
+import { csv } from "../../src/parts/csv.ts";
 import type { Brand } from "../../src/people/brand.ts";
-import type { CustomerAction, CustomerPage } from "../../src/people/contract.ts";
+import type {
+  CustomerAction,
+  CustomerDownloads,
+  CustomerPage,
+  CustomerPages,
+} from "../../src/people/contract.ts";
 import type { Offer, VendorResource } from "../../src/resources/contract.ts";
 import { aVendor } from "./a-vendor.ts";
 import type { LifecycleWorld } from "./lifecycle.ts";
@@ -67,14 +73,50 @@ const actions: Record<"move" | "empty", CustomerAction> = {
   },
 };
 
-const POURS = [
-  ["28 Nov, 09:14", "checkout-worker-7f3c9b2e41-production-eu-west", "earl grey", "1,204"],
-  ["28 Nov, 08:02", "mail-queue", "darjeeling second flush, 2026", "88"],
-  ["27 Nov, 17:45", "nightly-import-of-the-catalogue", "green", "11,116"],
+const POURS: (string | number)[][] = [
+  ["28 Nov, 09:14", "checkout-worker-7f3c9b2e41-production-eu-west", "earl grey", 1_204],
+  ["28 Nov, 08:02", "mail-queue", "darjeeling second flush, 2026", 88],
+  ["27 Nov, 17:45", "nightly-import-of-the-catalogue", "green", 11_116],
 ];
 
+/** Of the last 30 days; one of them has no number. */
+const CUPS = Array.from({ length: 30 }, (_, at): [string, number | null] => [
+  `${at + 1} Nov`,
+  at === 11 ? null : Math.round(4_000 + 3_000 * Math.sin(at / 3) + 1_500 * ((at * 7) % 5)),
+]);
+
+type Place = "usage" | "empty-shelf" | "usage.csv";
+
+const pages: CustomerPages<Offer, "move" | "empty", Place> = {
+  usage: {
+    title: "Usage",
+    render: (_resource, { link, form }) => (
+      <Cards>
+        <Card title="Cups of the last 30 days" isWhole>
+          <Bars title="Cups" of="Day" values={CUPS} />
+          <p class="foot">{link("usage.csv", "Download all days as CSV")}</p>
+        </Card>
+        <Card title="What you can do">{form("empty", <button>Empty the teapot…</button>)}</Card>
+      </Cards>
+    ),
+  },
+  "empty-shelf": {
+    title: "Shelf",
+    render: () => (
+      <Card title="Pots on your shelf">
+        <Table title="Pots" columns={["Pot", "Room"]} rows={[]} empty="Your shelf has no pot yet." />
+        <Bars title="Pots" of="Day" values={[["1 Nov", 0]]} empty="No pot was put there." />
+      </Card>
+    ),
+  },
+};
+
+const downloads: CustomerDownloads<Offer, Place> = {
+  "usage.csv": { content: () => csv(["Day", "Cups"], CUPS) },
+};
+
 /** Uses all that a page can be made of. */
-const customerPage: CustomerPage<"move" | "empty"> = (resource, { form, dashboard }) => {
+const customerPage: CustomerPage<Offer, "move" | "empty", Place> = (resource, { form, link, dashboard }) => {
   const { uuid, name, plan, region, appName, progress } = resource;
   const limits = offer.plans[plan]?.includes ?? {};
   const forms = [
@@ -116,26 +158,8 @@ const customerPage: CustomerPage<"move" | "empty"> = (resource, { form, dashboar
         </Card>
         <Card title="What you can do">{mayDo ? forms : <p>Your role at the app lets you look.</p>}</Card>
         <Card title="Last pours" isWhole>
-          <Wide label="Last pours">
-            <table>
-              <thead>
-                <tr>
-                  {["When", "By", "Tea", "Cups"].map((title) => (
-                    <th scope="col">{title}</th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {POURS.map((row) => (
-                  <tr>
-                    {row.map((cell) => (
-                      <td>{cell}</td>
-                    ))}
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </Wide>
+          <Table title="Last pours" columns={["When", "By", "Tea", "Cups"]} rows={POURS} />
+          <p class="foot">{link("usage", "Cups day by day")}</p>
         </Card>
       </Cards>
     ),
@@ -151,7 +175,7 @@ export function inventedVendor() {
     offer,
     customerPage,
     vendor: Object.assign(vendor, {
-      ...{ brand, actions },
+      ...{ brand, actions, pages, downloads },
       changePlan: async (resource: VendorResource, previous: string) => {
         if (failing.has(resource.uuid)) throw new Error("The kiln answers 503: it is too hot to open.");
         return changePlan(resource, previous);

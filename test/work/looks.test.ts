@@ -50,7 +50,7 @@ it("a new name and a new attachment are found after a day and are one event; wha
 it("two looks that find the same at the same moment are one event", async () => {
   const { services } = operator.world.service;
   const app = { id: operator.control.addon(uuid).app.id, name: "other-name" };
-  const look = () => storeLook(services.db, { uuid, app, attached: 1 });
+  const look = () => storeLook(services.db, { uuid, app, attached: 1, attachedAs: null });
   const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
   let looks: Promise<void>[] = [];
   await services.db.transaction(async (tx) => {

@@ -1,5 +1,6 @@
 import { Refusal } from "../errors.ts";
 import type { LimitsOf, OptionsOf, PlanOf } from "../resources/contract.ts";
+import type { OurKit } from "./metrics.ts";
 import type { offer } from "./plans.ts";
 import type { YourSettings } from "./settings.ts";
 
@@ -28,8 +29,13 @@ interface Address extends Pick<YourSettings, "queueApiToken"> {
 
 export type Broker = ReturnType<typeof createBroker>;
 
-export function createBroker({ queueApiUrl, queueApiToken }: Address) {
-  async function call(method: string, path: string, signal?: AbortSignal, body?: object): Promise<unknown> {
+export function createBroker({ queueApiUrl, queueApiToken }: Address, kit: OurKit) {
+  async function answerTo(
+    method: string,
+    path: string,
+    signal?: AbortSignal,
+    body?: object,
+  ): Promise<unknown> {
     const late = AbortSignal.timeout(LONGEST_CALL_MS);
     const answer = await fetch(`${queueApiUrl}${path}`, {
       method,
@@ -42,6 +48,14 @@ export function createBroker({ queueApiUrl, queueApiToken }: Address) {
     if (answer.status === 404 && method === "DELETE") return null;
     if (!answer.ok) throw new Error(`The broker answers ${answer.status} to ${method} ${path}`);
     return answer.status === 204 ? null : answer.json();
+  }
+  async function call(method: string, path: string, signal?: AbortSignal, body?: object): Promise<unknown> {
+    const begunMs = performance.now();
+    try {
+      return await answerTo(method, path, signal, body);
+    } finally {
+      kit.observe("pigeon_broker_seconds", (performance.now() - begunMs) / 1_000, { method });
+    }
   }
 
   return {

@@ -1,6 +1,7 @@
 import type { EndedResource, RegionOf } from "../resources/contract.ts";
 import { inRegion } from "../setting.ts";
 import { createBroker } from "./broker.ts";
+import type { OurKit } from "./metrics.ts";
 import type { offer } from "./plans.ts";
 import type { YourSettings } from "./settings.ts";
 
@@ -9,10 +10,10 @@ type Ended = Pick<EndedResource<typeof offer>, "uuid" | "region">;
 export type Brokers = ReturnType<typeof createBrokers>;
 
 /** A broker in each region that we sell; none knows the queues of another. */
-export function createBrokers({ queueApiUrl, queueApiToken }: YourSettings) {
+export function createBrokers({ queueApiUrl, queueApiToken }: YourSettings, kit: OurKit) {
   const brokers = {
-    us: createBroker({ queueApiUrl: queueApiUrl.us, queueApiToken }),
-    eu: createBroker({ queueApiUrl: queueApiUrl.eu, queueApiToken }),
+    us: createBroker({ queueApiUrl: queueApiUrl.us, queueApiToken }, kit),
+    eu: createBroker({ queueApiUrl: queueApiUrl.eu, queueApiToken }, kit),
   };
   return {
     /** The broker of a region. A region that we do not sell is refused. */

@@ -1,7 +1,7 @@
 import type { Service } from "../extend/contract.ts";
 import type { Done, NotYet, VendorResource } from "../resources/contract.ts";
 import { createBrokers } from "./brokers.ts";
-import { createCustomerPage } from "./customer-page.tsx";
+import { createCustomerPage, createDownloads, createPages, type Place } from "./customer-page.tsx";
 import { metrics, type OurKit } from "./metrics.ts";
 import type { offer } from "./plans.ts";
 import { mountRoutes } from "./routes.ts";
@@ -14,8 +14,8 @@ type Queue = VendorResource<typeof offer>;
 export function createYourService(
   settings: YourSettings,
   kit: OurKit,
-): Service<typeof offer, { actions: "move"; metrics: typeof metrics }> {
-  const brokers = createBrokers(settings);
+): Service<typeof offer, { actions: "move"; places: Place; metrics: typeof metrics }> {
+  const brokers = createBrokers(settings, kit);
   const usage = createUsage(kit, brokers);
 
   async function queue(resource: Queue): Promise<Done<typeof offer> | NotYet> {
@@ -28,6 +28,8 @@ export function createYourService(
 
   return {
     customerPage: createCustomerPage(usage),
+    pages: createPages(usage),
+    downloads: createDownloads(usage),
     provision: queue,
     changePlan: queue,
     finish: queue,
@@ -78,7 +80,14 @@ export function createYourService(
       },
     },
 
-    metrics,
+    metrics: {
+      ...metrics,
+      pigeon_metered_queues: {
+        type: "gauge",
+        help: "Queues metered last night",
+        read: usage.queuesYesterday,
+      },
+    },
     checks: { broker: brokers.check },
 
     // Each night, for the days that have ended.

@@ -1,7 +1,15 @@
 import type { Kit } from "../extend/contract.ts";
 import type { offer } from "./plans.ts";
 
-export const metrics = { pigeon_moves_total: { help: "Queues that the broker has moved" } } as const;
+export const metrics = {
+  pigeon_moves_total: { help: "Queues that the broker has moved" },
+  pigeon_broker_seconds: {
+    type: "histogram",
+    help: "Calls to the broker, until it answered",
+    labels: ["method"],
+    buckets: [0.1, 0.5, 2, 10, 30],
+  },
+} as const;
 
 /** Knows our plans, regions, config vars and metrics by name: one that is misspelt does not compile. */
 export type OurKit = Kit<typeof offer, typeof metrics>;

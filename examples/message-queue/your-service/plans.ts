@@ -26,6 +26,7 @@ export const offer = defineOffer({
   ephemeralPlan: "loft",
   regions: ["us", "eu"],
   configVars: ["PIGEON_URL", "PIGEON_KEY"],
+  publicConfigVars: ["PIGEON_URL"],
   // What the customer may write behind the plan: --order strict
   options: z.object({
     order: z.enum(["strict", "loose"]).default("loose").describe("strict: one message at a time, in order"),

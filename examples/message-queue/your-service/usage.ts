@@ -39,6 +39,25 @@ export function createUsage(kit: OurKit, brokers: Brokers) {
         [uuid],
       ),
 
+    /** The last 30 days that have ended, oldest first; null: the day is not metered. */
+    async ofLastDays(uuid: string): Promise<[day: string, messages: number | null][]> {
+      const days = await kit.database.query<{ day: string; messages: number | null }>(
+        `SELECT to_char(day, 'FMDD Mon') AS day, messages::float8 AS messages
+         FROM (SELECT (now() AT TIME ZONE 'UTC')::date - ago AS day FROM generate_series(30, 1, -1) AS ago) days
+         LEFT JOIN (SELECT day, messages FROM yours.usage WHERE uuid = $1) metered USING (day) ORDER BY days.day`,
+        [uuid],
+      );
+      return days.map(({ day, messages }) => [day, messages]);
+    },
+
+    /** How many queues the last night has metered. */
+    async queuesYesterday(): Promise<number> {
+      const [row] = await kit.database.query<{ queues: number }>(
+        `SELECT count(*)::int AS queues FROM yours.usage WHERE day = (now() AT TIME ZONE 'UTC')::date - 1`,
+      );
+      return row!.queues;
+    },
+
     /** The messages of the last 30 days. */
     async ofMonth(uuid: string): Promise<number> {
       const tables = await kit.database.prisma(() => import("./client/client.ts"));

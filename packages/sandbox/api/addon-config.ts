@@ -2,6 +2,7 @@ import { Router } from "express";
 import type { Platform } from "../platform.ts";
 import { invalid } from "../refusal.ts";
 import { CONFIG_VAR_NAMES, isConfigVarName, isDeclared, mergeConfig } from "../world/addon-life.ts";
+import { takenBy } from "../world/attachments.ts";
 import type { AddonRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 import { answer } from "./answer.ts";
@@ -23,7 +24,7 @@ export function addonConfigEndpoints({ world }: Platform): Router {
   router.patch("/addons/:addon/config", (req, res) => {
     partnerOf(res);
     const addon = reachAddon(world, callerOf(res), req.params.addon);
-    mergeConfig(world, addon, readChanges(world, readObject(req, res)["config"]));
+    mergeConfig(world, addon, readChanges(world, addon, readObject(req, res)["config"]));
     answer(res, shape(addon), addon);
   });
 
@@ -34,7 +35,7 @@ export function addonConfigEndpoints({ world }: Platform): Router {
  * All or nothing: one bad element refuses the whole change. A name that is not declared may still be removed, because a
  * new manifest may have dropped it.
  */
-function readChanges(world: World, config: unknown): Map<string, string | null> {
+function readChanges(world: World, addon: AddonRecord, config: unknown): Map<string, string | null> {
   if (!Array.isArray(config)) throw invalid("config must be an array of objects with name and value.");
   const changes = new Map<string, string | null>();
   for (const element of config as unknown[]) {
@@ -47,6 +48,9 @@ function readChanges(world: World, config: unknown): Map<string, string | null> 
     if (changes.has(name)) throw invalid(`${name} is there more than once.`);
     if (value !== null && !isDeclared(world, name))
       throw invalid(`${name} is not among the config vars of the add-on's manifest.`);
+    const taken = value === null ? null : takenBy(world, addon, name);
+    if (taken !== null)
+      throw invalid(`An app has a config var ${taken} already, which ${name} would replace.`);
     changes.set(name, value);
   }
   return changes;

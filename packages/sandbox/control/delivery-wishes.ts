@@ -1,4 +1,4 @@
-import { isAttachmentName } from "../world/attachments.ts";
+import { isAttachmentName } from "../world/attachment-names.ts";
 import { type Check, checkMembers, flag, object, text } from "./members.ts";
 
 export interface InstallWish {

@@ -1,6 +1,7 @@
 import { choosePlan } from "../control/plans.ts";
 import { invalid } from "../refusal.ts";
 import type { SandboxSettings } from "../settings.ts";
+import { defaultName } from "../world/attachment-names.ts";
 import type { AppSetupRecord, ForeignAddonRecord, ScriptRecord } from "../world/records.ts";
 import { firstConfigVars } from "./config-vars.ts";
 import { foreignAddon } from "./foreign-addon.ts";
@@ -31,7 +32,8 @@ export function planApp(settings: SandboxSettings, wish: ManifestWish): AppPlan 
   const { environment } = wish;
   const manifest = manifestFor(readManifest(wish.manifest), environment);
   checkBuildpacks(manifest, wish.isNewerGeneration);
-  const wanted = wantedAddons(manifest);
+  const nameOf = (service: string) => (service === settings.addonId ? defaultName({ settings }) : service);
+  const wanted = wantedAddons(manifest, nameOf);
   const isOurs = ({ service }: WantedAddon) => service === settings.addonId;
   const foreign = wanted.filter((addon) => !isOurs(addon)).map((addon) => foreignAddon(addon, environment));
   const ownVars = firstConfigVars(manifest.env, wish.env);

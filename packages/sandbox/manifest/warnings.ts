@@ -1,4 +1,4 @@
-import { isAttachmentName } from "../world/attachments.ts";
+import { isAttachmentName } from "../world/attachment-names.ts";
 import { attachmentName } from "./attachment-name.ts";
 import type { Manifest } from "./manifest.ts";
 import { base } from "./manifest-rules.ts";

@@ -1,7 +1,9 @@
 import { isObject } from "../is-object.ts";
 import { isJson } from "../wire/body.ts";
 import { CONFIG_VAR_NAMES, isConfigVarName, isDeclared } from "../world/addon-life.ts";
+import { takenBy } from "../world/attachments.ts";
 import { isDrainUrl } from "../world/log-drains.ts";
+import type { AddonRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 import type { PartnerResponse } from "./calls.ts";
 
@@ -20,7 +22,7 @@ export interface CheckedBody {
 }
 
 /** Reads the body of a success answer and collects complaints about it (assumed, section 1). */
-export function checkBody(world: World, response: PartnerResponse): CheckedBody {
+export function checkBody(world: World, addon: AddonRecord, response: PartnerResponse): CheckedBody {
   const complaints: string[] = [];
   if (!isJson(response.headers["content-type"])) complaints.push("The answer's content type is not JSON.");
   if (response.ms > PROMISED_MS)
@@ -43,6 +45,10 @@ export function checkBody(world: World, response: PartnerResponse): CheckedBody 
         complaints.push(`The config var ${name} is not declared in the add-on's manifest.`);
       else if (typeof value !== "string")
         complaints.push(`The value of the config var ${name} is not a string.`);
+      else if (takenBy(world, addon, name) !== null)
+        complaints.push(
+          `The config var ${name} is left out: an app has ${takenBy(world, addon, name)} already.`,
+        );
       else checked.config.push([name, value]);
     }
   } else if (config !== undefined) complaints.push("config is not an object of names and values.");

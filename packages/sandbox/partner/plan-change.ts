@@ -24,7 +24,7 @@ export function sendPlanChange(platform: Platform, addon: AddonRecord, plan: str
       if (status !== 200 && status !== 202) return checkRefusal(response);
       if (addon.isRefused) return ["The provision was refused: there is no plan to change."];
       if (addon.deprovisionedAt !== null) return wasOver ? [SHOULD_BE_410] : [];
-      const { complaints, message, config } = checkBody(world, response);
+      const { complaints, message, config } = checkBody(world, addon, response);
       addon.plan = plan;
       addon.updatedAt = world.clock.now();
       if (message !== undefined) addon.provisionMessage = message;

@@ -105,7 +105,7 @@ function receiveProvision(sent: Sent, response: PartnerResponse): string[] {
 }
 
 function accept({ world, addon, grant }: Sent, response: PartnerResponse, status: 200 | 202): string[] {
-  const checked = checkBody(world, response);
+  const checked = checkBody(world, addon, response);
   const { complaints, id, config, logDrainUrl } = checked;
   if (id === undefined) complaints.push("id is missing: the service's own name for the resource, a string.");
   if (status === 202 && config.length > 0)

@@ -1,3 +1,4 @@
+import { varsOnItsApp } from "../world/attachments.ts";
 import { isoTime } from "../world/clock.ts";
 import type { AddonRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
@@ -19,7 +20,7 @@ export function addonShape(world: World, addon: AddonRecord) {
     app: reference(app),
     billing_entity: team ? { ...reference(team), type: "team" } : { ...reference(app), type: "app" },
     billed_price: price ? { cents: price.cents, contract: false, unit: price.unit } : null,
-    config_vars: Object.keys(addon.config),
+    config_vars: varsOnItsApp(world, addon),
     actions: [],
     provider_id: addon.providerId ?? addon.id,
     ...(addon.provisionMessage !== null && { provision_message: addon.provisionMessage }),

@@ -42,7 +42,7 @@ it("the control API leads an add-on through its whole life", async () => {
   expect(await control("GET", "/state")).toMatchObject({
     status: 200,
     body: {
-      apps: [{ name: "my-shop", config_vars: ["WIDGET_URL"] }],
+      apps: [{ name: "my-shop", config_vars: ["MAIN_URL"] }],
       addons: [{ id, grant: { state: "exchanged" }, tokens: [{ state: "valid" }] }],
       settings: { expiresIn: 28_800 },
     },

@@ -192,7 +192,7 @@ describe("add-ons of a manifest", () => {
     const wanted = body.setup.steps.filter(({ step }) => step === "addon").map(({ plan, as }) => [plan, as]);
     expect(wanted).toEqual([
       ["basic", "WIDGETS"],
-      ["premium", "WIDGETS_2"],
+      ["premium", "WIDGETS_TEAL"],
       ["premium", "SPARE"],
     ]);
     expect([asked(0)["plan"], asked(0)["options"], asked(2)["options"]]).toEqual(["basic", {}, options]);

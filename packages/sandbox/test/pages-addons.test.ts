@@ -82,13 +82,14 @@ describe("the forms of an add-on's page", () => {
     expect([page.status, faultAt(page, "plan-plan"), calls()]).toEqual([422, fault, before]);
   });
 
-  it("attach it to a second app, which gets its config vars", async () => {
+  it("attach it to a second app, which gets its config vars under the attachment's name", async () => {
     world.control.createApp({ name: "blog" });
     const page = await person.send(at("/attach"), { app: "blog", as: "GADGET" });
     expect(page.text).toContain("Attached to blog as GADGET");
-    expect(world.control.configVars("blog")).toEqual(world.control.configVars("shop"));
+    expect(world.control.configVars("shop")).toEqual({ WIDGET_URL: "https://w.example.com" });
+    expect(world.control.configVars("blog")).toEqual({ GADGET_URL: "https://w.example.com" });
     const blog = await person.visit("/marketplace/apps/blog");
-    expect(blog.text).toContain("WIDGET_URL");
+    expect(blog.text).toContain("GADGET_URL");
     expect(blog.text).toContain("of the app shop");
   });
 

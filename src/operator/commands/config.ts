@@ -1,6 +1,8 @@
+import type { Context } from "../../context.ts";
 import { revealed } from "../../platform/authorizations.ts";
 import { refuseWhileHeld } from "../../processes/history.ts";
-import type { ConfigVar } from "../../resources/config-vars.ts";
+import { type ConfigVar, isPublic } from "../../resources/config-vars.ts";
+import { HIDDEN, Secret } from "../../secret.ts";
 import {
   changedInWords,
   diffConfig,
@@ -32,13 +34,14 @@ export function addConfig(program: KitCommand): void {
     config
       .command(verb)
       .argument("<uuid>", "the resource", typedUuid)
-      .option("--reveal", "show the values: they are the customer's secrets");
+      .option("--reveal", "show all values: those that are not public are the customer's secrets");
 
   ofOne("get")
     .description("the config vars as the platform has them")
-    .does(async (session, uuid: string, options: Options) =>
-      showConfig(await getConfig(await session.context(), uuid), options),
-    );
+    .does(async (session, uuid: string, options: Options) => {
+      const context = await session.context();
+      return showConfig(context, await getConfig(context, uuid), options);
+    });
 
   ofOne("set")
     .argument("[NAME=VALUE...]", "NAME=- takes the value from standard input")
@@ -47,8 +50,9 @@ export function addConfig(program: KitCommand): void {
     .addHelpText("after", example("kit config set UUID SHOP_TOKEN=- < token.txt"))
     .does(async (session, uuid: string, pairs: string[], options: Options) => {
       const changes = await readChanges(session, pairs, options.unset ?? []);
-      const now = await setConfig(await session.context({ changes: true }), uuid, changes);
-      return showConfig(now, options, changedInWords(changes.map(({ name }) => name)));
+      const context = await session.context({ changes: true });
+      const now = await setConfig(context, uuid, changes);
+      return showConfig(context, now, options, changedInWords(changes.map(({ name }) => name)));
     });
 
   ofOne("diff")
@@ -60,7 +64,10 @@ same     the platform has what your service wants
 differs  it has another value: changed there by hand, or a change is on its way
 missing  it has none
 extra    it has one that your service no longer wants, or declares
-foreign  it has one that was never set from here: no push touches it`,
+foreign  it has one that was never set from here: no push touches it
+
+Where the add-on is attached under another name, its config vars have other names
+in the app, which stand beside the declared ones.`,
     )
     .does(async (session, uuid: string, { reveal = false }: Options) => {
       const vars = await diffConfig(await session.context(), uuid);
@@ -84,7 +91,7 @@ foreign  it has one that was never set from here: no push touches it`,
         if (!options.yes) await session.confirm("Make them as your service wants them?");
       }
       const end = changedInWords(isAsWanted ? [] : await pushConfig(context, uuid));
-      return showConfig(await getConfig(context, uuid), options, end);
+      return showConfig(context, await getConfig(context, uuid), options, end);
     });
 
   ofOne("pull")
@@ -100,7 +107,7 @@ foreign  it has one that was never set from here: no push touches it`,
         if (!options.yes) await session.confirm("Take over what the platform has?");
       }
       const end = changedInWords(vars.length > 0 ? await pullConfig(context, uuid) : []);
-      return showConfig(await getConfig(context, uuid), options, end);
+      return showConfig(context, await getConfig(context, uuid), options, end);
     });
 }
 
@@ -124,11 +131,19 @@ async function readChanges(
   return changes;
 }
 
-/** Config vars as the platform has them, masked unless `reveal` is set. `end` is for people, shown below. */
-function showConfig(config: readonly ConfigVar[], { reveal = false }: Options, end = ""): Outcome {
+/**
+ * Config vars as the platform has them. Those that are not public are masked unless `reveal` is set. `end` is for people, shown
+ * below.
+ */
+function showConfig(
+  { offer }: Pick<Context, "offer">,
+  config: readonly ConfigVar[],
+  { reveal = false }: Options,
+  end = "",
+): Outcome {
   const data = config.map(({ name, value }) => ({
     name,
-    value: reveal || value === null ? value : "[secret]",
+    value: reveal || value === null || isPublic(offer, name) ? value : HIDDEN,
   }));
   const vars = data.map(({ name, value }) => `${name}=${value ?? ""}`);
   return {
@@ -138,10 +153,17 @@ function showConfig(config: readonly ConfigVar[], { reveal = false }: Options, e
 }
 
 function showVars(paint: Paint, vars: readonly VarDifference[], reveal = false): string {
-  const rows = vars.map(({ name, state, value, platform }) => ({
+  const isRenamed = vars.some(({ inApp }) => inApp !== undefined);
+  const hasValues = reveal || vars.some(({ value, platform }) => isShown(value) || isShown(platform));
+  const inWords = (value: VarDifference["value"]) =>
+    reveal && value instanceof Secret ? value.reveal() : String(value ?? "–");
+  const rows = vars.map(({ name, inApp, state, value, platform }) => ({
     name,
+    ...(isRenamed && { "in the app": inApp ?? name }),
     state,
-    ...(reveal && { wanted: value?.reveal() ?? "–", platform: platform?.reveal() ?? "–" }),
+    ...(hasValues && { wanted: inWords(value), platform: inWords(platform) }),
   }));
   return rows.length > 0 ? table(paint, rows) : "Neither your service nor the platform has any.";
 }
+
+const isShown = (value: VarDifference["value"]) => typeof value === "string";

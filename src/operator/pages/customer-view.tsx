@@ -4,11 +4,12 @@ import type { OpenContext } from "../../context.ts";
 import { KitError } from "../../errors.ts";
 import { addressOf } from "../../pages/address.ts";
 import { State } from "../../parts/cards.tsx";
-import type { Visit } from "../../people/actions.tsx";
 import { findCustomerResource } from "../../people/customer-store.ts";
 import { frameOf } from "../../people/frame.tsx";
 import { currentNotice } from "../../people/notice.ts";
-import { showResource } from "../../people/resource-page.tsx";
+import { queryOf } from "../../people/places.tsx";
+import { showPlace } from "../../people/resource-page.tsx";
+import type { Visit } from "../../people/visit.ts";
 import { beginAction, followAction } from "../audit.ts";
 import { typedUuid } from "../errors.ts";
 import { showResource as recordOf } from "../resources.ts";
@@ -38,7 +39,10 @@ export async function showCustomerView(
   await followAction(ctx.db, id).end({ state: "done", message: "Saw the customer's page, read only." });
 
   const person = { email: null, role: "owner", permissions: [] };
-  const visit: Visit = { session: null, resource, person, userId: null };
+  const { name: page = null } = request.params as { name?: string };
+  const at = `${MOUNT}/resources/${uuid}/customer`;
+  const place = { page, query: queryOf(request) };
+  const visit: Visit = { session: null, resource, person, userId: null, at, place };
   const notice = await currentNotice(ctx.db);
   const back = `${addressOf(ctx, request).base}${MOUNT}/resources/${uuid}`;
   const framed = { notice, visit, person: <CustomersCorner />, banner: <Banner back={back} /> };
@@ -46,7 +50,7 @@ export async function showCustomerView(
   // Nor does a form that the vendor wrote without the kit.
   const policy = String(response.getHeader("Content-Security-Policy"));
   response.set("Content-Security-Policy", policy.replace(/form-action [^;]*/, "form-action 'none'"));
-  await showResource(ctx, { request, response, visit });
+  await showPlace(ctx, { request, response, visit });
 }
 
 function Banner({ back }: { back: string }) {

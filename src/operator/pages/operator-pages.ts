@@ -26,7 +26,7 @@ import { ledgersPage } from "./ledgers-page.tsx";
 import { LIST_QUERY, LIST_SIZE, listPage } from "./list-page.tsx";
 import { checkUpPage, overviewPage } from "./overview.tsx";
 import { Root } from "./parts.tsx";
-import { askedApps, resourcePage } from "./resource-pages.tsx";
+import { askedApps, knownVars, resourcePage } from "./resource-pages.tsx";
 import { runbookPage } from "./runbook-page.tsx";
 
 /** All but the check-up and the runbook wait until the service is ready. `stop` ends the running actions, and waits for them. */
@@ -76,10 +76,11 @@ export function createOperatorPages(
   );
   page("/resources/:uuid", async (request) => {
     const record = await showResource(db, typedUuid(String(request.params["uuid"])));
-    return resourcePage(record, await askedApps(ctx, record.uuid), yoursOfOne(ctx));
+    const shown = { apps: await askedApps(ctx, record.uuid), vars: await knownVars(ctx, record) };
+    return resourcePage(record, shown, yoursOfOne(ctx));
   });
   router
-    .route("/resources/:uuid/customer")
+    .route(["/resources/:uuid/customer", "/resources/:uuid/customer/pages/:name"])
     .get((request, response) => showCustomerView(ctx, request, response))
     .all(methodNotAllowed("GET, HEAD"));
   const ofCode = ctx.vendor.jobs ?? [];

@@ -2,8 +2,11 @@ import type { VNode } from "preact";
 import type { OpenContext } from "../../context.ts";
 import { KitError, messageOf } from "../../errors.ts";
 import { Facts, type Page } from "../../pages/pages.tsx";
+import { publicValues } from "../../resources/config-vars.ts";
+import { varsInApp } from "../../resources/names-in-app.ts";
 import { isAlive } from "../../resources/states.ts";
 import { VENDOR_CALL_KINDS } from "../../resources/step-kinds.ts";
+import { findResource } from "../../resources/store.ts";
 import { within } from "../../within.ts";
 import { appsOf, type AppsReport } from "../platform-call.ts";
 import { detailsInWords, factsOf } from "../resource-facts.ts";
@@ -23,7 +26,23 @@ export async function askedApps(ctx: OpenContext, uuid: string): Promise<VNode> 
   }
 }
 
-export function resourcePage(record: WholeResource, apps: VNode, yours: readonly Action[]): Page {
+/** The config vars as the app has them, with the values of those that are public; null: none is wanted. */
+export async function knownVars(
+  ctx: OpenContext,
+  { uuid, attachedAs }: WholeResource,
+): Promise<VNode | null> {
+  const row = await findResource(ctx.db, uuid);
+  const values = row ? publicValues(ctx, row) : {};
+  if (Object.keys(values).length === 0) return null;
+  const vars = Object.values(varsInApp(ctx.offer, attachedAs, values));
+  return <Facts of={vars.map(({ name, value }) => [<code>{name}</code>, value ?? "a secret"])} />;
+}
+
+export function resourcePage(
+  record: WholeResource,
+  { apps, vars }: { apps: VNode; vars: VNode | null },
+  yours: readonly Action[],
+): Page {
   const { uuid, name, state, steps, readAt } = record;
   const facts = factsOf(record);
   return {
@@ -49,6 +68,7 @@ export function resourcePage(record: WholeResource, apps: VNode, yours: readonly
           {steps.some(({ kind }) => YOURS.includes(kind)) && <Actions of={OF_ITS_STEPS} uuid={uuid} />}
         </Section>
         <Section title="Apps">{apps}</Section>
+        {vars && <Section title="Config vars">{vars}</Section>}
         <Section title="What happened">
           <Timeline of={record} />
         </Section>

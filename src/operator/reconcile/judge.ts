@@ -1,6 +1,6 @@
 import type { Context } from "../../context.ts";
 import type { Addon } from "../../platform/types.ts";
-import type { Secret } from "../../secret.ts";
+import { Secret } from "../../secret.ts";
 import { comparedVars, differing } from "../config-vars.ts";
 import { counted } from "../wording.ts";
 import type { Word } from "./ask-platform.ts";
@@ -69,5 +69,8 @@ function differencesOf(
 }
 
 /** Equal values have the same, and it says nothing of the value. */
-const fingerprint = (vault: Context["vault"], value: Secret | null): string =>
-  value === null ? "none" : Buffer.from(vault.hash(value)).toString("hex", 0, 4);
+function fingerprint(vault: Context["vault"], value: Secret | string | null): string {
+  if (value === null) return "none";
+  const hash = vault.hash(typeof value === "string" ? new Secret(value) : value);
+  return Buffer.from(hash).toString("hex", 0, 4);
+}

@@ -31,6 +31,7 @@ describe("kit resources", () => {
         ...{ expiresAt: time, refreshDueAt: time, keyId: world.service.services.vault.keyId },
       },
       app: { id: expect.any(String), name: expect.any(String) },
+      attachedAs: null,
       createdAt: time,
       updatedAt: time,
       readAt: time,

@@ -1,4 +1,6 @@
+import { nameInApp } from "../../world/attachment-names.ts";
 import type { AddonRecord } from "../../world/records.ts";
+import type { World } from "../../world/world.ts";
 import { addonAt, appAt, HOME } from "./addresses.ts";
 import { ChoiceField, TextField } from "./fields.tsx";
 import { FormOf } from "./form-of.tsx";
@@ -24,6 +26,9 @@ export function Attachments({ view: { platform, attempt }, addon }: { view: View
               <li id={`attachment-${id}`}>
                 <a href={appAt(world.apps.get(appId)!.name)}>{world.apps.get(appId)!.name}</a>{" "}
                 <code>{name}</code>
+                {varsOf(world, addon, name).length > 0 && (
+                  <small>{varsOf(world, addon, name).join(", ")}</small>
+                )}
               </li>
             ))}
           </ul>
@@ -46,8 +51,13 @@ export function Attachments({ view: { platform, attempt }, addon }: { view: View
               <ChoiceField name="app" label="Attach it to" choices={others.map(({ name }) => [name, name])} />
               <TextField name="as" label="As" placeholder="GADGET" />
             </div>
+            <p class="hint">The name takes the place of the prefix in the names of its config vars.</p>
           </FormOf>
         ))}
     </Section>
   );
 }
+
+/** The names of its config vars in an app where it is attached under this name. */
+const varsOf = (world: World, { config }: AddonRecord, attachment: string) =>
+  Object.keys(config).map((name) => nameInApp(world, attachment, name));
