@@ -27,7 +27,8 @@ export interface Offer<
   limits?: Readonly<Partial<Record<LimitedFunction, number>>>;
 }
 
-export type LimitedFunction = "provision" | "changePlan" | "finish" | "deprovision" | "rotate" | "retire";
+export type LimitedFunction =
+  "provision" | "changePlan" | "finish" | "deprovision" | "rotate" | "retire" | "suspend" | "resume";
 
 export interface Plan {
   description: string;

@@ -36,6 +36,9 @@ export function checkExtensions(yours: Extensions): void {
     }),
     ...(yours.routes ? faultsInCode("your service", { routes: yours.routes }) : []),
     ...(rotation ? faultsInRotation(rotation) : []),
+    ...(yours.suspend || yours.resume
+      ? faultsInCode("your service, which has both or none", { suspend: yours.suspend, resume: yours.resume })
+      : []),
   ];
   if (faults.length > 0) throw new Misconfigured(["src/your-service is invalid:", ...faults].join("\n  "));
 }

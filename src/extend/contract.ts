@@ -5,7 +5,7 @@ import type { YourMetric } from "../metrics/metrics.ts";
 import type { Brand } from "../people/brand.ts";
 import type { CustomerAction } from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
-import type { NotYet, Offer, Rotated, VendorResource } from "../resources/contract.ts";
+import type { Done, NotYet, Offer, Rotated, Suspended, VendorResource } from "../resources/contract.ts";
 import type { ResourceState } from "../resources/states.ts";
 import type { Json } from "../values.ts";
 
@@ -47,6 +47,16 @@ export interface Extensions<Sold extends Offer = Offer> {
   exportData?(uuid: string, signal: AbortSignal): Promise<Json>;
   /** Replaces a customer's credentials by new ones. Without it, credentials cannot be rotated. */
   rotation?: Rotation<Sold>;
+  /**
+   * Suspends a resource ({@link Kit.suspend}): the customer keeps it, and cannot use it. Both functions are called like those
+   * of `YourService`: again after an error or `later`, with the time limit in `limits` of the offer. They return the app's
+   * config vars, the full set, or nothing if these stay as they are. `suspend` is called again after a plan change and after a
+   * rotation of a suspended resource, which may have made it work. Throw a `Refusal` if the resource cannot be suspended; it
+   * then stays as it is.
+   */
+  suspend?(resource: VendorResource, reason: string): Promise<Pick<Done<Sold>, "config"> | NotYet | void>;
+  /** Ends a suspension. It may be called for a resource whose suspension was given up half-way. A service has both or none. */
+  resume?(resource: VendorResource): Promise<Pick<Done<Sold>, "config"> | NotYet | void>;
 }
 
 /** An entry of your backend: the uuid of its resource, and members to show to the operator, without secrets. */
@@ -147,6 +157,14 @@ export interface Kit<Counted extends YourMetrics = YourMetrics> {
    */
   rotate(uuid: string): Promise<"asked" | "under_way" | "overlap">;
   /**
+   * Requests that a provisioned resource be suspended ({@link Extensions.suspend}), after what is under way of it. `reason` is a
+   * sentence that the customer reads: no secret. If the resource is suspended, or is to be, only the reason changes
+   * (`reason_changed`, or `unchanged`), so a job may repeat itself. Throws for a resource that is not provisioned.
+   */
+  suspend(uuid: string, reason: string): Promise<"asked" | "reason_changed" | "unchanged">;
+  /** Requests the end of a suspension, also of one that was only requested. Throws as `suspend` does. */
+  resume(uuid: string): Promise<"asked" | "not_suspended">;
+  /**
    * Adds to a counter of {@link Extensions.metrics}. Use few different label values, never a uuid or a name. Never throws:
    * a call with an undeclared metric or an invalid number is logged and not counted.
    */
@@ -178,6 +196,8 @@ export interface KitResource {
   plan: string;
   region: string | null;
   state: Extract<ResourceState, "provisioning" | "provisioned">;
+  /** Since when it is suspended, and why; `null` if it is not. */
+  suspended: Suspended | null;
   /** The app of the add-on, as last read from the platform; `null` before the first time. */
   app: { id: string; name: string } | null;
 }

@@ -8,6 +8,7 @@ import { readUuid } from "../values.ts";
 import type { Kit, KitDatabase } from "./contract.ts";
 import { requestRotation } from "./rotation.ts";
 import { announceConfig, findForVendor, listAfter } from "./store.ts";
+import { requestResume, requestSuspension } from "./suspension.ts";
 
 /** Makes the {@link Kit} of a vendor's service. `ctx` may be incomplete at this time: only its log is used now. */
 export function kitFor(ctx: Context): Kit {
@@ -43,6 +44,8 @@ export function kitFor(ctx: Context): Kit {
       if (result === "no_tokens") throw new KitError(result, words);
       return result;
     },
+    suspend: async (uuid, reason) => requestSuspension(ctx, checkedUuid(uuid), reason, "service"),
+    resume: async (uuid) => requestResume(ctx, checkedUuid(uuid), "service"),
     // Never throws: a wrong call must not fail the work that it counts.
     count(metric, labels = {}, by = 1) {
       try {

@@ -12,7 +12,8 @@ import type { KitResource } from "./contract.ts";
 // The statements for a vendor's own routes, jobs and actions on the kit's tables.
 
 const AS_KIT_RESOURCE = `SELECT r.uuid, r.name, r.plan, r.region, r.state,
-     CASE WHEN r.app_id IS NOT NULL THEN jsonb_build_object('id', r.app_id, 'name', r.app_name) END AS app
+     CASE WHEN r.app_id IS NOT NULL THEN jsonb_build_object('id', r.app_id, 'name', r.app_name) END AS app,
+     r.suspended_at, r.suspend_reason
    FROM resources r WHERE r.state IN ('provisioning', 'provisioned')`;
 const find = statement<{ uuid: string }, KitResource>("find_for_your_service").sql(
   `${AS_KIT_RESOURCE} AND r.uuid = :uuid`,

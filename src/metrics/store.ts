@@ -58,7 +58,7 @@ const QUEUES = [
     "credentials",
     "state IN ('active', 'needs_reauth', 'signed_in') AND sealed_refresh_token IS NOT NULL",
   ),
-  queueOfSteps("steps", `(${stepsDue("vendor")} UNION ALL ${stepsDue("platform")})`),
+  queueOfSteps("steps", `(${(["vendor", "platform", "suspension"] as const).map(stepsDue).join(" UNION ALL ")})`),
   queueOfSteps("rotations", stepsDue("rotation")),
 ].join("\nUNION ALL\n");
 
@@ -144,6 +144,11 @@ const OF_WORK = [
     "addon_unknown_resources",
     "Resources that the platform asked about and that were never provisioned here, to 10000",
     marksOf("unknown_resource"),
+  ),
+  counting(
+    "addon_suspended",
+    "Resources that are suspended, to 10000",
+    `(SELECT FROM resources WHERE suspended_at IS NOT NULL LIMIT ${MOST_ROWS_WAITING}) suspended`,
   ),
   counting(
     "addon_restore_held",

@@ -28,10 +28,10 @@ export interface YourService<Sold extends Offer = Offer> {
   finish(resource: VendorResource, platform: ResourceApi): Promise<Done<Sold> | NotYet>;
   /**
    * Removes everything that was made, also after a provision that failed half-way. Like `finish`, it has a limit and may
-   * answer `later`. Derive the names of what you make from the uuid: a deprovisioned resource has no name and no options,
-   * and an orphan that only your backend has (`list` of Extensions) has only its uuid and an empty plan.
+   * answer `later`. Derive the names of what you make from the uuid: an orphan that only your backend has (`list` of
+   * Extensions) has only its uuid and an empty plan. Read here the usage that no job has read yet.
    */
-  deprovision(resource: VendorResource): Promise<void | NotYet>;
+  deprovision(resource: EndedResource): Promise<void | NotYet>;
   /** Closes connections and timers when the process stops or could not start. No function is called after it. */
   close?(): Promise<void>;
 }
@@ -40,13 +40,15 @@ export interface YourService<Sold extends Offer = Offer> {
 export interface VendorResource {
   /** The platform's id of the resource, lower case. */
   uuid: string;
-  /** The name that customers see; `null` if the platform sent none, and after the deprovision. */
+  /** The name that customers see; `null` if the platform sent none. */
   name: string | null;
   /** The bare plan name, such as `basic`. */
   plan: string;
   region: string | null;
-  /** The options that the customer chose when installing: scalars, including undeclared ones. Empty after a deprovision. */
+  /** The options that the customer chose when installing: scalars, including undeclared ones. */
   options: Readonly<Record<string, unknown>>;
+  /** Whether the resource is suspended. What changes it, such as `changePlan`, must leave it suspended. */
+  suspended: Suspended | null;
   /** The same at each call for one step. */
   idempotencyKey: string;
   /**
@@ -58,6 +60,22 @@ export interface VendorResource {
   logInputUrl: Secret | null;
   /** Identifies the app's log drain, for add-ons that requested it. */
   logDrainToken: Secret | null;
+}
+
+/** Since when a resource is suspended, and why, in the words that its customer reads. */
+export interface Suspended {
+  since: Date;
+  reason: string;
+}
+
+/**
+ * A resource that has ended, as `deprovision` sees it. The kit keeps its name and its options until the clean-up is done, at
+ * most 30 days; then `name` is `null`, and `options` is empty.
+ */
+export interface EndedResource extends VendorResource {
+  /** When it was requested, and when it ended. `null` for an orphan, and for a provision that failed at once. */
+  createdAt: Date | null;
+  endedAt: Date | null;
 }
 
 /** The work is done: the app's config vars (the full set), and a sentence for the customer. */

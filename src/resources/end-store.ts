@@ -35,14 +35,18 @@ type End = { uuid: string } & Record<"requestId" | "traceparent", string | null>
  *
  *   resources    the new state; every secret is erased
  *   credentials  every secret is erased; the lease number rises, so a call under way cannot store its result
- *   steps        all steps are deleted, a clean-up is written
+ *   steps        all steps are deleted, a clean-up is written, with what it keeps of the resource
  *   events       the cause of the end
  */
 const ending = <Sets extends string, Where extends string>(
   event: string,
   { sets, where, credential }: { sets: Sets; where: Where; credential: string },
 ) =>
-  `WITH gone AS (
+  `WITH was AS (
+     SELECT jsonb_build_object('kept', jsonb_build_object('name', name, 'options', options, 'createdAt', created_at,
+       'endedAt', now(), 'suspendedAt', suspended_at, 'suspendReason', suspend_reason)) AS detail
+     FROM resources WHERE uuid = :uuid
+   ), gone AS (
      UPDATE resources r SET ${sets}, sealed_config = NULL, sealed_log_input_url = NULL, sealed_log_drain_token = NULL, updated_at = now()
      WHERE uuid = :uuid AND ${where} RETURNING uuid
    ), erased AS (
@@ -64,8 +68,8 @@ const ending = <Sets extends string, Where extends string>(
      -- The clean-up begins when the running calls have noticed the end of the resource.
      SELECT greatest(max(until), ${NOTICED}) AS at FROM running WHERE until IS NOT NULL HAVING count(*) > 0
    ), cleaning AS (
-     INSERT INTO steps (uuid, kind, key, due_at, leased_until, request_id, traceparent)
-     SELECT uuid, 'clean_up',
+     INSERT INTO steps (uuid, kind, detail, key, due_at, leased_until, request_id, traceparent)
+     SELECT uuid, 'clean_up', (SELECT detail FROM was),
        -- A clean-up that was already written keeps its idempotency key.
        coalesce((SELECT key FROM cancelled WHERE kind = 'clean_up' LIMIT 1), gen_random_uuid()),
        coalesce((SELECT at FROM noticed), now()), (SELECT at FROM noticed),
@@ -84,7 +88,7 @@ const IS_STRANDED = `(c.state = 'grant_lost' AND c.due_at IS NULL
 const leaveTombstone = statement<End, { uuid: string }>("deprovision").sql(
   ending("deprovisioned", {
     sets: `state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL, sealed_answer = NULL,
-       app_id = NULL, app_name = NULL`,
+       app_id = NULL, app_name = NULL, suspended_at = NULL, suspend_reason = NULL`,
     where: whereCan("deprovision"),
     credential: `state = 'erased', reason = NULL, last_error = NULL`,
   }),

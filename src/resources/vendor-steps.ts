@@ -8,7 +8,7 @@ import { untilCut } from "../within.ts";
 import { LONGEST_STEP_MS, StillUnderWay } from "../work/runner.ts";
 import { type Answer, answerOf, type Result } from "./answers.ts";
 import { openConfig } from "./config-vars.ts";
-import type { NotYet, Outcome, Rotated, VendorResource } from "./contract.ts";
+import type { EndedResource, NotYet, Outcome, Rotated, VendorResource } from "./contract.ts";
 import type { ResourceRow } from "./rows.ts";
 import { functionOf, isOfPlanChange, type Step } from "./step-kinds.ts";
 import { settleStep } from "./step-store.ts";
@@ -95,17 +95,26 @@ function logRefusal({ log }: Context, step: Step, refusal: Refusal, isAccepted: 
 
 /** The resource of a step as a vendor's function gets it. A plan change gets the new plan. */
 function vendorResource(vault: Vault, { resource, key, detail }: Step, signal: AbortSignal): VendorResource {
-  const { uuid, name, plan, region, options } = resource;
+  const { uuid, name, plan, region, options, suspendedAt: since, suspendReason: reason } = resource;
   return {
     uuid,
     name,
     plan: detail.plan ?? plan,
     region,
     options,
+    suspended: since && { since, reason: reason! },
     idempotencyKey: key,
     signal,
     ...logSecrets(vault, resource),
   };
+}
+
+/** The resource of a clean-up, with what its step has kept of it. */
+export function endedResource(resource: VendorResource, { detail: { kept } }: Step): EndedResource {
+  if (!kept) return { ...resource, createdAt: null, endedAt: null };
+  const { name, options, createdAt, endedAt, suspendedAt: since, suspendReason: reason } = kept;
+  const suspended = since === null ? null : { since: new Date(since), reason: reason! };
+  return { ...resource, name, options, suspended, createdAt: new Date(createdAt), endedAt: new Date(endedAt) };
 }
 
 function logSecrets(vault: Vault, { uuid, sealedLogInputUrl, sealedLogDrainToken }: ResourceRow) {
@@ -137,7 +146,8 @@ export function secretsOf(vault: Vault, resource: ResourceRow): Secret[] {
   });
 }
 
-async function resultOf(
+/** Calls a vendor's function and checks what it returned. A `Refusal` is a result; every other error is thrown. */
+export async function resultOf(
   ctx: Context,
   step: Step,
   signal: AbortSignal,
