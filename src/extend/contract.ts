@@ -137,10 +137,16 @@ export interface Kit<Counted extends YourMetrics = YourMetrics> {
     prisma<Client extends Closable>(load: () => Promise<Generated<Client>>): Promise<Client>;
   };
   readonly resources: {
-    /** A resource that is provisioned or provisioning; `null` for any other uuid. */
-    find(uuid: string): Promise<KitResource | null>;
-    /** All provisioned and provisioning resources, ordered by uuid, read page by page. */
-    list(): AsyncIterable<KitResource>;
+    /**
+     * A resource that is provisioned or provisioning; `null` for any other uuid. With a state, one in this state alone, so
+     * that `{ state: "deprovisioning" }` finds one whose `deprovision` is not done yet.
+     */
+    find(uuid: string, filter?: Pick<ResourceFilter, "state">): Promise<KitResource | null>;
+    /**
+     * The provisioned and provisioning resources, or those of them that the filter wants, ordered by uuid. They are read page
+     * by page; no connection is held between two pages.
+     */
+    list(filter?: ResourceFilter): AsyncIterable<KitResource>;
   };
   readonly config: {
     /**
@@ -194,10 +200,33 @@ export interface KitResource {
   name: string | null;
   /** The plan that your service has made; during a plan change the previous plan. */
   plan: string;
+  /** A plan change was requested and is not done yet. */
+  isChangingPlan: boolean;
   region: string | null;
-  state: Extract<ResourceState, "provisioning" | "provisioned">;
+  /** The options that the customer chose when installing. */
+  options: Readonly<Record<string, unknown>>;
+  /** `deprovisioning`: it has ended, and your `deprovision` is not done yet. */
+  state: Extract<ResourceState, "provisioning" | "provisioned"> | "deprovisioning";
   /** Since when it is suspended, and why; `null` if it is not. */
   suspended: Suspended | null;
+  /** When the platform requested the resource, by the database's clock. */
+  createdAt: Date;
+  /** When it ended; `null` unless it is `deprovisioning`. */
+  endedAt: Date | null;
   /** The app of the add-on, as last read from the platform; `null` before the first time. */
   app: { id: string; name: string } | null;
+}
+
+/** Which resources to list; all that is given must hold. */
+export interface ResourceFilter {
+  plan?: string | undefined;
+  region?: string | undefined;
+  /** Without it, what is `deprovisioning` is left out. */
+  state?: KitResource["state"] | undefined;
+  /** Only those that are suspended, or only those that are not. */
+  suspended?: boolean | undefined;
+  /** Only those that were created before this time. */
+  createdBefore?: Date | undefined;
+  /** Only those that were created at this time or later. */
+  createdAfter?: Date | undefined;
 }

@@ -19,7 +19,7 @@ import {
   noteTrouble,
   planJob,
   type RunEnd,
-} from "./store.ts";
+} from "./job-store.ts";
 
 const MINUTE_MS = 60_000;
 /** How long running jobs may continue when the process stops, which may take 25 seconds in all. */

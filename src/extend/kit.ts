@@ -7,7 +7,7 @@ import { checkVar } from "../resources/vendor-results.ts";
 import { readUuid } from "../values.ts";
 import type { Kit, KitDatabase } from "./contract.ts";
 import { requestRotation } from "./rotation.ts";
-import { announceConfig, findForVendor, listAfter } from "./store.ts";
+import { announceConfig, findForVendor, listForVendor } from "./store.ts";
 import { requestResume, requestSuspension } from "./suspension.ts";
 
 /** Makes the {@link Kit} of a vendor's service. `ctx` may be incomplete at this time: only its log is used now. */
@@ -25,14 +25,12 @@ export function kitFor(ctx: Context): Kit {
       prisma: (load) => ctx.db.prismaOfYours(load),
     },
     resources: {
-      find: async (uuid) => findForVendor(ctx.db, checkedUuid(uuid)),
-      async *list() {
-        for (let after = LEAST_UUID; ;) {
-          const page = await listAfter(ctx.db, after);
-          yield* page;
-          const last = page.at(-1);
-          if (!last) return;
-          after = last.uuid;
+      find: async (uuid, filter) => findForVendor(ctx.db, checkedUuid(uuid), filter),
+      async *list(filter = {}) {
+        for (let after: string | null = LEAST_UUID; after !== null;) {
+          const page: Awaited<ReturnType<typeof listForVendor>> = await listForVendor(ctx.db, after, filter);
+          yield* page.resources;
+          after = page.upTo;
         }
       },
     },

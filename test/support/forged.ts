@@ -520,6 +520,16 @@ function resources(db: Queryable) {
     /** A resource was provisioned so long ago. */
     resourceIsFrom: (uuids: Uuids, sinceSeconds: number) =>
       run(`UPDATE resources SET created_at = ${SINCE} WHERE ${OF}`, { ...which(uuids), sinceSeconds }),
+    /** So many more were provisioned, of which nothing else is stored. */
+    manyAreProvisioned: (count: number, { plan, region }: { plan: string; region: string }) =>
+      run(
+        `INSERT INTO resources (uuid, plan, region, state, answer_status)
+          SELECT md5(i::text)::uuid, :plan, :region, 'provisioned', 200 FROM generate_series(1, :count::int) i`,
+        { count, plan, region },
+      ),
+    /** Deletes those of which nothing else is stored. */
+    theManyAreGone: () =>
+      run(`DELETE FROM resources r WHERE NOT EXISTS (SELECT FROM credentials c WHERE c.uuid = r.uuid)`),
     /** The customer's credentials were last rotated so many days ago. */
     rotatedDaysAgo: (uuids: Uuids, days: number) =>
       run(`UPDATE resources SET rotated_at = ${SINCE} WHERE ${OF}`, {
