@@ -1,10 +1,21 @@
 import { anyRow, oneRow, type Queryable, statement } from "../database/statement.ts";
 import { beforeAllIn, whereIn } from "../resources/step-kinds.ts";
+import type { Suspended } from "../resources/contract.ts";
 import type { SuspensionKind } from "../resources/steps.ts";
 import { IS_CLAIMED } from "../work/queue.ts";
 import type { Claim } from "../work/step.ts";
 
 // The statements of suspensions. Each runs in a transaction that has locked the resource.
+
+/** The most characters of a reason, which the customer reads. */
+export const LONGEST_REASON = 300;
+
+/** A reason as it is stored; `null` if it is empty, too long, or cannot be stored. */
+export function readReason(given: unknown): string | null {
+  const reason = typeof given === "string" ? given.replace(/\s+/g, " ").trim() : "";
+  const isStorable = !reason.includes("\0") && reason.isWellFormed();
+  return isStorable && reason !== "" && reason.length <= LONGEST_REASON ? reason : null;
+}
 
 /** The last `suspend` or `resume` that was requested and is not done. */
 export interface OpenRequest {
@@ -52,6 +63,14 @@ const change = statement<NewReason>("change_suspend_reason").sql(
 
 /** `key`: of the `suspend` that is not done yet; `null` if the resource is suspended. */
 export const changeReason = (tx: Queryable, reason: NewReason) => tx.query(change, reason);
+
+const imported = statement<Suspended & { uuid: string }>("store_imported_suspension").sql(
+  `UPDATE resources SET suspended_at = :since, suspend_reason = :reason WHERE uuid = :uuid`,
+);
+
+/** Stores that an imported resource is suspended. */
+export const storeImportedSuspension = (tx: Queryable, uuid: string, { since, reason }: Suspended) =>
+  tx.query(imported, { uuid, since, reason });
 
 const settle = statement<Claim & { isDone: boolean }, { uuid: string }>("settle_suspension").sql(
   `WITH ended AS (

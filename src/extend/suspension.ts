@@ -18,6 +18,8 @@ import {
   type Asker,
   changeReason,
   lastRequest,
+  LONGEST_REASON,
+  readReason,
   type Request,
   settleSuspension,
   writeRequest,
@@ -111,17 +113,6 @@ const REFUSED: Readonly<Record<SuspensionKind, string>> = {
   resume: "Your service refused to resume a resource; the resource stays suspended",
 };
 
-/** The most characters of a reason, which the customer reads. */
-export const LONGEST_REASON = 300;
-
-function checkedReason(given: string): string {
-  const reason = typeof given === "string" ? given.replace(/\s+/g, " ").trim() : "";
-  if (reason !== "" && reason.length <= LONGEST_REASON && !reason.includes("\0") && reason.isWellFormed())
-    return reason;
-  const words = `The reason of a suspension must be a sentence for the customer, of 1 to ${LONGEST_REASON} characters.`;
-  throw new KitError("bad_reason", words);
-}
-
 /** `reason_changed`: the resource is suspended, or is to be, for another reason. `unchanged`: for this one. */
 export type Suspending = "asked" | "reason_changed" | "unchanged";
 
@@ -133,7 +124,9 @@ export async function requestSuspension(
   by: Asker,
 ): Promise<Suspending> {
   suspensionOf(ctx);
-  const reason = checkedReason(given);
+  const reason = readReason(given);
+  const words = `The reason of a suspension must be a sentence for the customer, of 1 to ${LONGEST_REASON} characters.`;
+  if (reason === null) throw new KitError("bad_reason", words);
   const request = { uuid, key: randomUUID(), kind: "suspend", reason, by } as const;
   return inTurn(ctx, request, async (tx, present, write) => {
     if (present === null) return write();

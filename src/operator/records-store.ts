@@ -24,6 +24,8 @@ const RESOURCE = columnsOf<Typed<Resource, { state: ResourceState }>>()(
   "appName",
   "createdAt",
   "updatedAt",
+  "suspendedAt",
+  "suspendReason",
 );
 const CREDENTIAL = columnsOf<Credential>()(
   "c",

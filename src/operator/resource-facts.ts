@@ -3,7 +3,7 @@ import { adviceOn, GONE, momentAway, type NamedFact, planInWords } from "./wordi
 
 /** What the command line and the page both show of a resource, by title. */
 export function factsOf(resource: WholeResource) {
-  const { uuid, name, plan, region, state, app, credential, steps, createdAt, updatedAt } = resource;
+  const { uuid, name, plan, region, state, suspended, app, credential, steps, createdAt, updatedAt } = resource;
   const isGone = credential.flags.includes("gone_at_platform");
   const advice = isGone ? GONE : adviceOn(credential.state, credential.reason);
   return {
@@ -13,6 +13,7 @@ export function factsOf(resource: WholeResource) {
       Plan: planInWords(plan),
       Region: region,
       State: state,
+      ...(suspended && { "Suspended since": suspended.since, Reason: suspended.reason }),
       App: app?.name,
       "App id": app?.id,
       Created: createdAt,

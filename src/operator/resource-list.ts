@@ -25,6 +25,8 @@ export interface Search {
   plan?: string | undefined;
   /** The app's name or id. */
   app?: string | undefined;
+  /** `yes`: only those that are suspended. */
+  suspended?: string | undefined;
   sort?: string | undefined;
   after?: string | undefined;
 }
@@ -39,6 +41,12 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
 };
 export const FAILING: readonly string[] = ["any", ...Object.keys(CALLS), ...STEPS];
 
+export const SUSPENDED: readonly string[] = ["yes"];
+
+/** "provisioned", or "provisioned, suspended". */
+export const stateInWords = ({ state, suspended }: Pick<ResourceRecord, "state" | "suspended">): string =>
+  suspended === null ? state : `${state}, suspended`;
+
 const oneOf = (what: string, known: readonly string[], given: string | undefined) => {
   if (given !== undefined && !known.includes(given))
     throw new UsedWrongly(`There is no ${what} "${given}". Known: ${known.join(", ")}.`);
@@ -50,11 +58,13 @@ export async function listResources(db: Database, { sort = "since", after, ...se
   oneOf("state", STATES, search.state);
   oneOf("call", FAILING, search.failing);
   oneOf("order", SORT_NAMES, sort);
+  oneOf("value of suspended", SUSPENDED, search.suspended);
   const place = readUuid(after);
   if (after !== undefined && place === null)
     throw new UsedWrongly(`"${after}" is not a place in the list: use the "next" of a page.`);
   const page = { sort: sort as Sort, after: place, size: size + 1 };
-  const wanted = { text, plan, app, ...stateOf(search), ...failingOf(search) };
+  const isSuspended = search.suspended !== undefined;
+  const wanted = { text, plan, app, isSuspended, ...stateOf(search), ...failingOf(search) };
   const { uuids: found, total } = await listed(db, wanted, page).catch(tooSlow);
   const uuids = found.slice(0, size);
   const resources = await recordsOf(db, uuids);

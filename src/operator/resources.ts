@@ -6,12 +6,13 @@ import type { Database } from "../database/database.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import type { Queryable } from "../database/statement.ts";
 import { Refusal } from "../errors.ts";
+import { readReason, storeImportedSuspension } from "../extend/suspension-store.ts";
 import { wakeBy } from "../jobs/run.ts";
 import { forgetAbout, type MarkKind } from "../ledgers/store.ts";
 import { createLog } from "../logging/log.ts";
 import { PACE } from "../pace.ts";
 import type { Named } from "../platform/types.ts";
-import type { Offer } from "../resources/contract.ts";
+import type { Offer, Suspended } from "../resources/contract.ts";
 import { deprovision } from "../resources/deprovision.ts";
 import type { ProvisionRequest } from "../resources/rows.ts";
 import { isAlive, RESOURCE_STATES } from "../resources/states.ts";
@@ -59,13 +60,14 @@ export async function showResource(db: Database, uuid: string) {
 }
 
 function recordOf(row: RecordRow) {
-  const { uuid, name, plan, region, state, appId, appName, createdAt, updatedAt } = row;
+  const { uuid, name, plan, region, state, suspendedAt, appId, appName, createdAt, updatedAt } = row;
   return {
     uuid,
     name,
     plan,
     region,
     state,
+    suspended: suspendedAt && { since: suspendedAt.toISOString(), reason: row.suspendReason! },
     credential: credentialOf(row),
     app: appId === null ? null : { id: appId, name: appName ?? appId },
     createdAt: createdAt.toISOString(),
@@ -162,6 +164,7 @@ export async function importInstallations(
 
 export type Installation = Pick<ProvisionRequest, "uuid" | "plan" | "region" | "name"> & {
   app: Named | null;
+  suspended: Suspended | null;
 };
 
 const NOTHING = {
@@ -175,7 +178,7 @@ const NOTHING = {
 /** False: the uuid was stored before. */
 export async function importOne(
   ctx: Pick<Context, "db" | "vault" | "pace">,
-  { app, ...installation }: Installation,
+  { app, suspended, ...installation }: Installation,
 ): Promise<boolean> {
   const { uuid } = installation;
   // By it the row is found that an earlier try wrote, of which the acknowledgement was lost.
@@ -186,6 +189,7 @@ export async function importOne(
     const stored = await ctx.db.transaction(async (tx) => {
       const [born] = await insertProvisions({ ...ctx, db: tx }, [row]);
       if (born && app) await storeImportedApp(tx, uuid, app);
+      if (born && suspended) await storeImportedSuspension(tx, uuid, suspended);
       return born;
     });
     return stored !== null || isWrittenBy(ctx.db, uuid, requestId);
@@ -193,7 +197,7 @@ export async function importOne(
 }
 
 /**
- * One line of an import, `{uuid, plan, region?, name?, app?}`, as of an export; further members are ignored. The plan is the bare name or, as
+ * One line of an import, `{uuid, plan, region?, name?, app?, suspended?}`, as of an export; further members are ignored. The plan is the bare name or, as
  * the platform's API writes it, `service:plan`. It must be on offer: the vendor's functions are called with it later.
  */
 export function readInstallation(
@@ -215,7 +219,17 @@ export function readInstallation(
   const plan = String(named).replace(/^[^:]*:/, "");
   if (!Object.hasOwn(offer.plans, plan)) return { uuid, reason: "unknown_plan" };
   if (!isKeepable(region) || !isKeepable(name)) return { uuid, reason: "bad_text" };
-  return { uuid, plan, region, name, app: appIn(more["app"]) };
+  const suspended = suspendedIn(more["suspended"]);
+  if (suspended === "unreadable") return { uuid, reason: "bad_text" };
+  return { uuid, plan, region, name, app: appIn(more["app"]), suspended };
+}
+
+/** What cannot be read is no resource that works: its line is not usable. */
+function suspendedIn(value: unknown): Suspended | null | "unreadable" {
+  if (value === undefined || value === null) return null;
+  const { since, reason: given } = isJsonObject(value) ? value : {};
+  const [at, reason] = [new Date(String(since)), readReason(given)];
+  return reason === null || Number.isNaN(at.getTime()) ? "unreadable" : { since: at, reason };
 }
 
 /** Null if it is none that can be stored: the platform is asked for it when there are tokens. */

@@ -50,7 +50,17 @@ const openCustomer = statement<NewCustomerSession, Opened>("open_customer_sessio
 );
 
 const CUSTOMER = columnsOf<CustomerSession>()("s", "idHash", "proof", "email", "userId");
-const RESOURCE = columnsOf<Resource>()("r", "uuid", "name", "region", "appId", "appName", "createdAt");
+const RESOURCE = columnsOf<Resource>()(
+  "r",
+  "uuid",
+  "name",
+  "region",
+  "appId",
+  "appName",
+  "createdAt",
+  "suspendedAt",
+  "suspendReason",
+);
 type FoundResource = RowOf<typeof RESOURCE> &
   Pick<CustomerResource, "plan" | "isChangingPlan" | "state" | "progress">;
 type FoundCustomer = RowOf<typeof CUSTOMER> & FoundResource;
@@ -117,12 +127,16 @@ export async function openCustomerSession(
   return row.isKnown ? "used" : "gone";
 }
 
+function shownOf<Found extends FoundResource>({ suspendedAt: since, suspendReason: reason, ...found }: Found) {
+  return { ...found, suspended: since && { since, reason: reason! } };
+}
+
 /** The resource that a customer is signed on to, and who that is: null where the platform did not name a user. */
 export async function findCustomerSession(needs: Finding, session: Secret, uuid: string) {
   const hashes = hashesOf(needs, "customer_sessions", session);
   const found = await patiently(() => oneRow(needs.db, findCustomer, { hashes, uuid }));
   if (!found) return null;
-  const { idHash, proof, ...customer } = found;
+  const { idHash, proof, ...customer } = shownOf(found);
   if (!isProven(needs, "customer_sessions", [idHash, uuid, customer.email, customer.userId], proof))
     return refused(needs, { table: "customer_sessions", uuid });
   await needs.db.query(noteUse, { hashes }).catch(isNotNeeded);
@@ -136,7 +150,7 @@ export async function findCustomerResource(
 ): Promise<CustomerResource | null> {
   const found = await patiently(() => oneRow(db, findShown, { uuid }));
   if (!found) return null;
-  const { appId: _, ...resource } = found;
+  const { appId: _, ...resource } = shownOf(found);
   return resource;
 }
 

@@ -10,6 +10,7 @@ import {
   meantBy,
   type Search,
   shownOf,
+  stateInWords,
   STATES,
 } from "../resource-list.ts";
 import {
@@ -56,6 +57,7 @@ export function addResources(program: KitCommand): void {
     .option("--error <text>", "only those whose last error contains this")
     .option("--plan <plan>", "only those of this plan")
     .option("--app <app>", "only those of the app with this name or id")
+    .option("--suspended", "only those that are suspended")
     .option(
       "--search <text>",
       "a part, in any case, of the uuid, name, app or e-mail of who is signed on; or the region",
@@ -64,8 +66,9 @@ export function addResources(program: KitCommand): void {
     .option("--after <cursor>", 'the next page: the "next" of the one before')
     .option(...JSON_LINES)
     .does(async (session, { jsonLines, ...typed }: Typed) => {
-      const { search: text, failing, ...others } = typed;
-      const wanted = { ...others, text, failing: failing === true ? "any" : failing };
+      const { search: text, failing, suspended, ...others } = typed;
+      const flags = { failing: failing === true ? "any" : failing, suspended: suspended ? "yes" : undefined };
+      const wanted = { ...others, text, ...flags };
       const db = await session.database();
       const pageAfter = (after?: string) => listResources(db, { ...wanted, after });
       if (jsonLines)
@@ -207,16 +210,17 @@ of its config vars, its events, who signed on to it, what was done to it, and at
 "yours" what your service keeps (exportData). Tombstones are among them. Tokens of
 the platform never are. kit resources import takes the lines again.`;
 
-type Typed = Omit<Search, "text" | "failing"> & {
+type Typed = Omit<Search, "text" | "failing" | "suspended"> & {
   search?: string;
   failing?: string | true;
+  suspended?: true;
   jsonLines?: boolean;
 };
 
-const inRow = ({ uuid, plan, state, credential, name, app, createdAt }: ResourceRecord) => ({
+const inRow = ({ uuid, plan, credential, name, app, createdAt, ...state }: ResourceRecord) => ({
   uuid,
   plan: planInWords(plan),
-  state,
+  state: stateInWords(state),
   credential: credential.state,
   name: name ?? "",
   app: app?.name ?? "",

@@ -24,13 +24,18 @@ export async function askedApps(ctx: OpenContext, uuid: string): Promise<VNode> 
 }
 
 export function resourcePage(record: WholeResource, apps: VNode, yours: readonly Action[]): Page {
-  const { uuid, name, state, steps, readAt } = record;
+  const { uuid, name, state, suspended, steps, readAt } = record;
   const facts = factsOf(record);
   return {
     title: name ?? uuid,
     content: (
       <>
-        {state !== "deprovisioned" && <Actions of={[...OF_ONE, ...yours]} uuid={uuid} />}
+        {state !== "deprovisioned" && (
+          <Actions
+            of={[...OF_ONE.filter((each) => suspended || each.name !== "resume"), ...yours]}
+            uuid={uuid}
+          />
+        )}
         {isAlive(state) && (
           <p>
             <A to={`/resources/${uuid}/customer`}>See what the customer sees</A>
