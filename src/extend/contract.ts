@@ -3,13 +3,45 @@ import type { Logger } from "pino";
 import type { Closable, Generated } from "../database/prisma.ts";
 import type { YourMetric } from "../metrics/metrics.ts";
 import type { Brand } from "../people/brand.ts";
-import type { CustomerAction } from "../people/contract.ts";
+import type { CustomerAction, CustomerPage } from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
-import type { Done, NotYet, Offer, Rotated, Suspended, VendorResource } from "../resources/contract.ts";
+import type {
+  ConfigVarOf,
+  Done,
+  NotYet,
+  Offer,
+  PlanOf,
+  RegionOf,
+  Rotated,
+  Suspended,
+  VendorResource,
+  YourService,
+} from "../resources/contract.ts";
 import type { ResourceState } from "../resources/states.ts";
 import type { Json } from "../values.ts";
 
 export type { Rotated } from "../resources/contract.ts";
+
+/**
+ * What `createYourService` returns: the functions of `YourService`, the customer's page, and what it adds of
+ * {@link Extensions}. `Named`: names that other files of yours use, which the service then must have.
+ * `Service<typeof offer, { actions: "move" }>` has an action `move`, so its page may have a form for that.
+ */
+export type Service<Sold extends Offer = Offer, Named extends Names = NoNames> = YourService<Sold> &
+  Extensions<Sold> & {
+    customerPage: CustomerPage<Sold, ActionOf<Named>>;
+  } & (Named extends { actions: infer Action extends string }
+    ? { actions: Readonly<Record<Action, CustomerAction<Sold>>> }
+    : unknown) &
+  (Named extends { metrics: infer Counted } ? { metrics: Counted } : unknown);
+
+/** Names of yours that are used elsewhere: of the customer's actions, and `typeof metrics` of the counters. */
+export interface Names {
+  readonly actions?: string;
+  readonly metrics?: YourMetrics;
+}
+type NoNames = Readonly<Record<never, never>>;
+type ActionOf<Named extends Names> = Named extends { actions: infer Action extends string } ? Action : never;
 
 /** What `createYourService` may return beside the functions of `YourService`: see docs/extend-it.md. */
 export interface Extensions<Sold extends Offer = Offer> {
@@ -28,9 +60,9 @@ export interface Extensions<Sold extends Offer = Offer> {
   /** Name, logo, colour and links of your customers' pages. */
   brand?: Brand;
   /** The actions of your customers on their page, by name. `page.form(name, …)` of the page shows the form of one. */
-  actions?: Readonly<Record<string, CustomerAction>>;
+  actions?: Readonly<Record<string, CustomerAction<Sold>>>;
   /** The actions of an operator on one resource, by name: a button on its page, and `kit action NAME UUID`. */
-  operatorActions?: Readonly<Record<string, OperatorAction>>;
+  operatorActions?: Readonly<Record<string, OperatorAction<Sold>>>;
   /**
    * Lists everything that your backend has, by the uuid of its resource, in any order. Further members are shown to the
    * operator. `kit reconcile` compares the list with the kit's resources and with the platform's. An entry that only your
@@ -54,9 +86,9 @@ export interface Extensions<Sold extends Offer = Offer> {
    * rotation of a suspended resource, which may have made it work. Throw a `Refusal` if the resource cannot be suspended; it
    * then stays as it is.
    */
-  suspend?(resource: VendorResource, reason: string): Promise<Pick<Done<Sold>, "config"> | NotYet | void>;
+  suspend?(resource: VendorResource<Sold>, reason: string): Promise<Pick<Done<Sold>, "config"> | NotYet | void>;
   /** Ends a suspension. It may be called for a resource whose suspension was given up half-way. A service has both or none. */
-  resume?(resource: VendorResource): Promise<Pick<Done<Sold>, "config"> | NotYet | void>;
+  resume?(resource: VendorResource<Sold>): Promise<Pick<Done<Sold>, "config"> | NotYet | void>;
 }
 
 /** An entry of your backend: the uuid of its resource, and members to show to the operator, without secrets. */
@@ -75,13 +107,13 @@ export interface Rotation<Sold extends Offer = Offer> {
    * Makes new credentials beside the old ones. A plan change waits for this function. Throw a `Refusal` if the credentials
    * cannot be rotated; the resource then stays as it is.
    */
-  rotate(resource: VendorResource): Promise<Rotated<Sold> | NotYet>;
+  rotate(resource: VendorResource<Sold>): Promise<Rotated<Sold> | NotYet>;
   /**
    * Ends the old credentials, which `retires` names, when the overlap is over or an operator requests the next rotation.
    * Errors must not quote the old credentials, because the kit can no longer redact them. The function is not called after
    * a deprovision, which must remove all credentials. A plan change may run at the same time.
    */
-  retire(resource: VendorResource, retires: Json): Promise<void | NotYet>;
+  retire(resource: VendorResource<Sold>, retires: Json): Promise<void | NotYet>;
   /** How long the old credentials stay valid after the platform has the new ones; 120 unless given. */
   overlapMinutes?: number;
   /** Rotates each resource when its credentials are this old; unless given, only on request. */
@@ -89,7 +121,7 @@ export interface Rotation<Sold extends Offer = Offer> {
 }
 
 /** An action of an operator on one resource. Each run is recorded in the audit trail. */
-export interface OperatorAction {
+export interface OperatorAction<Sold extends Offer = Offer> {
   /** The text of the action's button, such as "Move the queue". */
   label: string;
   /** What the action does, in whole sentences. Shown before the button is pressed. */
@@ -98,7 +130,7 @@ export interface OperatorAction {
    * Runs the action and returns a sentence about the result, without secrets. The message of a thrown `Refusal` is shown;
    * other errors are logged. `signal` is aborted after ten minutes, and when the process stops.
    */
-  run(resource: KitResource, signal: AbortSignal): Promise<string>;
+  run(resource: KitResource<Sold>, signal: AbortSignal): Promise<string>;
 }
 
 /** A scheduled job. One process at a time runs it. */
@@ -120,9 +152,13 @@ export type YourMetrics = Readonly<Record<string, YourMetric>>;
 
 /**
  * What the kit offers to your service, in addition to the arguments of each function. Do not use it before the first call
- * of one of your functions. `Kit<typeof metrics>`, with metrics that are `as const`, accepts only those metrics and labels.
+ * of one of your functions. `Kit<typeof offer, typeof metrics>` has the plans, regions and config vars of the offer as types,
+ * and counts those metrics (`as const`) alone; `Kit<typeof offer>` is for a service without metrics.
  */
-export interface Kit<Counted extends YourMetrics = YourMetrics> {
+export interface Kit<
+  Typed extends Offer | YourMetrics = Offer,
+  Counted extends YourMetrics = Typed extends Offer ? YourMetrics : Typed,
+> {
   /** The log of the service. The kit redacts the secrets that it knows; do not log those of your customers. */
   readonly log: Pick<Logger, "debug" | "info" | "warn" | "error">;
   /** The service's PostgreSQL, on its connections. Name your tables with their schema: `yours.meters`. */
@@ -141,12 +177,15 @@ export interface Kit<Counted extends YourMetrics = YourMetrics> {
      * A resource that is provisioned or provisioning; `null` for any other uuid. With a state, one in this state alone, so
      * that `{ state: "deprovisioning" }` finds one whose `deprovision` is not done yet.
      */
-    find(uuid: string, filter?: Pick<ResourceFilter, "state">): Promise<KitResource | null>;
+    find(
+      uuid: string,
+      filter?: Pick<ResourceFilter, "state">,
+    ): Promise<KitResource<SoldOf<Typed>> | null>;
     /**
      * The provisioned and provisioning resources, or those of them that the filter wants, ordered by uuid. They are read page
      * by page; no connection is held between two pages.
      */
-    list(filter?: ResourceFilter): AsyncIterable<KitResource>;
+    list(filter?: ResourceFilter<SoldOf<Typed>>): AsyncIterable<KitResource<SoldOf<Typed>>>;
   };
   readonly config: {
     /**
@@ -154,7 +193,7 @@ export interface Kit<Counted extends YourMetrics = YourMetrics> {
      * change is stored; the app gets it as soon as the platform is reachable. Throws for a var or a value that the offer
      * does not allow, and for a resource that is not provisioned.
      */
-    set(uuid: string, vars: Readonly<Record<string, string | null>>): Promise<void>;
+    set(uuid: string, vars: VarsOf<ConfigVarOf<SoldOf<Typed>>>): Promise<void>;
   };
   /**
    * Requests a rotation of a provisioned resource's credentials ({@link Extensions.rotation}). No rotation is requested if
@@ -176,18 +215,31 @@ export interface Kit<Counted extends YourMetrics = YourMetrics> {
    */
   count<Name extends keyof Counted & string>(
     metric: Name,
-    labels?: Readonly<Record<LabelOf<Counted[Name]>, string>>,
-    by?: number,
+    ...counted: CountedBy<LabelOf<Counted[Name]>>
   ): void;
   /** The platform, on behalf of one resource. Its calls fail while the resource has no working token. */
-  platformFor(uuid: string): ResourceApi;
+  platformFor(uuid: string): ResourceApi<ConfigVarOf<SoldOf<Typed>>>;
 }
+
+/** The offer of a {@link Kit}; in forks that gave it their metrics alone, any. */
+type SoldOf<Typed> = Typed extends Offer ? Typed : Offer;
+
+type VarsOf<Var extends string> = string extends Var
+  ? Readonly<Record<string, string | null>>
+  : Readonly<Partial<Record<Var, string | null>>>;
+
+/** A metric with labels needs each of them; one without takes none. */
+type CountedBy<Label extends string> = [Label] extends [never]
+  ? [labels?: Readonly<Record<string, never>>, by?: number]
+  : string extends Label
+    ? [labels?: Readonly<Record<string, string>>, by?: number]
+    : [labels: Readonly<Record<Label, string>>, by?: number];
 
 type LabelOf<Metric extends YourMetric> = Metric extends { labels: readonly (infer Label extends string)[] }
   ? Label
-  : Metric extends { labels?: undefined }
-    ? never
-    : string;
+  : "labels" extends keyof Metric
+    ? string
+    : never;
 
 export interface KitDatabase {
   /** Runs one statement with `$1`, `$2` … for its values, and returns its rows. */
@@ -195,14 +247,14 @@ export interface KitDatabase {
 }
 
 /** One add-on resource, as your routes and jobs see it. */
-export interface KitResource {
+export interface KitResource<Sold extends Offer = Offer> {
   uuid: string;
   name: string | null;
   /** The plan that your service has made; during a plan change the previous plan. */
-  plan: string;
+  plan: PlanOf<Sold>;
   /** A plan change was requested and is not done yet. */
   isChangingPlan: boolean;
-  region: string | null;
+  region: RegionOf<Sold> | null;
   /** The options that the customer chose when installing. */
   options: Readonly<Record<string, unknown>>;
   /** `deprovisioning`: it has ended, and your `deprovision` is not done yet. */
@@ -218,9 +270,9 @@ export interface KitResource {
 }
 
 /** Which resources to list; all that is given must hold. */
-export interface ResourceFilter {
-  plan?: string | undefined;
-  region?: string | undefined;
+export interface ResourceFilter<Sold extends Offer = Offer> {
+  plan?: PlanOf<Sold> | undefined;
+  region?: RegionOf<Sold> | undefined;
   /** Without it, what is `deprovisioning` is left out. */
   state?: KitResource["state"] | undefined;
   /** Only those that are suspended, or only those that are not. */

@@ -44,8 +44,8 @@ export function kitFor(ctx: Context): Kit {
     },
     suspend: async (uuid, reason) => requestSuspension(ctx, checkedUuid(uuid), reason, "service"),
     resume: async (uuid) => requestResume(ctx, checkedUuid(uuid), "service"),
-    // Never throws: a wrong call must not fail the work that it counts.
-    count(metric, labels = {}, by = 1) {
+    count(metric, ...[labels = {}, by = 1]: [labels?: Readonly<Record<string, string>>, by?: number]) {
+      // Never throws: a wrong call must not fail the work that it counts.
       try {
         ctx.metrics.count(metric, labels, by);
       } catch (error) {
