@@ -86,7 +86,10 @@ export interface Extensions<Sold extends Offer = Offer> {
    * rotation of a suspended resource, which may have made it work. Throw a `Refusal` if the resource cannot be suspended; it
    * then stays as it is.
    */
-  suspend?(resource: VendorResource<Sold>, reason: string): Promise<Pick<Done<Sold>, "config"> | NotYet | void>;
+  suspend?(
+    resource: VendorResource<Sold>,
+    reason: string,
+  ): Promise<Pick<Done<Sold>, "config"> | NotYet | void>;
   /** Ends a suspension. It may be called for a resource whose suspension was given up half-way. A service has both or none. */
   resume?(resource: VendorResource<Sold>): Promise<Pick<Done<Sold>, "config"> | NotYet | void>;
 }
@@ -177,10 +180,7 @@ export interface Kit<
      * A resource that is provisioned or provisioning; `null` for any other uuid. With a state, one in this state alone, so
      * that `{ state: "deprovisioning" }` finds one whose `deprovision` is not done yet.
      */
-    find(
-      uuid: string,
-      filter?: Pick<ResourceFilter, "state">,
-    ): Promise<KitResource<SoldOf<Typed>> | null>;
+    find(uuid: string, filter?: Pick<ResourceFilter, "state">): Promise<KitResource<SoldOf<Typed>> | null>;
     /**
      * The provisioned and provisioning resources, or those of them that the filter wants, ordered by uuid. They are read page
      * by page; no connection is held between two pages.

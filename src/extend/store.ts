@@ -67,7 +67,9 @@ const list = statement<Wanted & { after: string }, Scanned>("list_for_your_servi
 );
 
 // Few among the steps, which are few among the resources.
-const listEnded = statement<Omit<Wanted, "state"> & { after: string }, Row>("list_ended_for_your_service").sql(
+const listEnded = statement<Omit<Wanted, "state"> & { after: string }, Row>(
+  "list_ended_for_your_service",
+).sql(
   `SELECT * FROM (SELECT ${ENDED} AND s.uuid > :after AND ${IS_WANTED}) ended
    WHERE :suspended::bool IS NULL OR ("suspendedAt" IS NOT NULL) = :suspended ORDER BY uuid LIMIT ${SCANNED}`,
 );

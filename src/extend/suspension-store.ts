@@ -33,7 +33,13 @@ export const lastRequest = (tx: Queryable, uuid: string) => oneRow(tx, last, { u
 /** Who requests a suspension: your service, or an operator. */
 export type Asker = "operator" | "service";
 
-export type Request = { uuid: string; key: string; kind: SuspensionKind; by: Asker; traceparent: string | null } & {
+export type Request = {
+  uuid: string;
+  key: string;
+  kind: SuspensionKind;
+  by: Asker;
+  traceparent: string | null;
+} & {
   /** `null` for a `resume`. */
   reason: string | null;
 };

@@ -3,7 +3,8 @@ import { adviceOn, GONE, momentAway, type NamedFact, planInWords } from "./wordi
 
 /** What the command line and the page both show of a resource, by title. */
 export function factsOf(resource: WholeResource) {
-  const { uuid, name, plan, region, state, suspended, app, credential, steps, createdAt, updatedAt } = resource;
+  const { uuid, name, plan, region, state, suspended, app, credential, steps, createdAt, updatedAt } =
+    resource;
   const isGone = credential.flags.includes("gone_at_platform");
   const advice = isGone ? GONE : adviceOn(credential.state, credential.reason);
   return {

@@ -15,7 +15,9 @@ export const ABOUT_RESUMING = "Your service ends the suspension: the customer ca
 export function typedReason(typed: string): string {
   const reason = readReason(typed);
   if (reason !== null) return reason;
-  throw new UsedWrongly(`The reason must be a sentence for the customer, of 1 to ${LONGEST_REASON} characters.`);
+  throw new UsedWrongly(
+    `The reason must be a sentence for the customer, of 1 to ${LONGEST_REASON} characters.`,
+  );
 }
 
 /** Requests the suspension of each, or changes its reason. */

@@ -127,7 +127,11 @@ export async function openCustomerSession(
   return row.isKnown ? "used" : "gone";
 }
 
-function shownOf<Found extends FoundResource>({ suspendedAt: since, suspendReason: reason, ...found }: Found) {
+function shownOf<Found extends FoundResource>({
+  suspendedAt: since,
+  suspendReason: reason,
+  ...found
+}: Found) {
   return { ...found, suspended: since && { since, reason: reason! } };
 }
 

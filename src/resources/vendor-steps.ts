@@ -114,7 +114,14 @@ export function endedResource(resource: VendorResource, { detail: { kept } }: St
   if (!kept) return { ...resource, createdAt: null, endedAt: null };
   const { name, options, createdAt, endedAt, suspendedAt: since, suspendReason: reason } = kept;
   const suspended = since === null ? null : { since: new Date(since), reason: reason! };
-  return { ...resource, name, options, suspended, createdAt: new Date(createdAt), endedAt: new Date(endedAt) };
+  return {
+    ...resource,
+    name,
+    options,
+    suspended,
+    createdAt: new Date(createdAt),
+    endedAt: new Date(endedAt),
+  };
 }
 
 function logSecrets(vault: Vault, { uuid, sealedLogInputUrl, sealedLogDrainToken }: ResourceRow) {

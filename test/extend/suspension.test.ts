@@ -11,8 +11,13 @@ import { eventually, opened } from "../support/world.ts";
 const vendor: Vendor & Extensions = aVendor();
 const cold = new Set<string>();
 type What = "suspend" | "resume" | "changePlan" | "rotate";
-const called: { what: What; uuid: string; key: string; suspended: VendorResource["suspended"]; reason: string }[] =
-  [];
+const called: {
+  what: What;
+  uuid: string;
+  key: string;
+  suspended: VendorResource["suspended"];
+  reason: string;
+}[] = [];
 type Outcome = Awaited<ReturnType<NonNullable<Extensions["suspend"]>>>;
 /** What the next calls do before they work, and return instead, if it is something. */
 const first: Record<"suspend" | "resume", (() => Outcome | Promise<Outcome>)[]> = { suspend: [], resume: [] };
@@ -205,13 +210,16 @@ describe("a suspension", () => {
     expect(await found()).toMatchObject({ suspended: { reason: "Abuse." } });
   });
 
-  it.each(["write_suspension", "settle_suspension"])("is made once if %s is not acknowledged", async (name) => {
-    moments.set(`unheard ${name}`, () => Promise.resolve());
-    expect(await kit.suspend(uuid, UNPAID)).toBe("asked");
-    await nothingLeft();
-    expect(callsOf("suspend")).toHaveLength(1);
-    expect(await events()).toEqual(["suspension_asked", "suspended"]);
-  });
+  it.each(["write_suspension", "settle_suspension"])(
+    "is made once if %s is not acknowledged",
+    async (name) => {
+      moments.set(`unheard ${name}`, () => Promise.resolve());
+      expect(await kit.suspend(uuid, UNPAID)).toBe("asked");
+      await nothingLeft();
+      expect(callsOf("suspend")).toHaveLength(1);
+      expect(await events()).toEqual(["suspension_asked", "suspended"]);
+    },
+  );
 });
 
 describe("of a suspended resource", () => {
@@ -308,7 +316,11 @@ it.each([
 
 describe("kit.suspend is refused with a sentence", () => {
   it.each<[string, () => Promise<string>, string]>([
-    ["for a uuid that there is not", async () => "01234567-89ab-4cde-8f01-23456789abcd", "is not provisioned"],
+    [
+      "for a uuid that there is not",
+      async () => "01234567-89ab-4cde-8f01-23456789abcd",
+      "is not provisioned",
+    ],
     ["for what is no uuid", async () => "teapot", "not the uuid of a resource"],
     [
       "for a resource that is being provisioned",

@@ -60,7 +60,11 @@ describe("an operator's command", () => {
     });
     const begun = `kit suspend ${uuid} ${gone} ${unknown} --reason`;
     expect(await operator.audit()).toMatchObject([
-      { action: expect.stringContaining(begun), state: "failed", message: "1 asked for, 2 failed, 0 skipped." },
+      {
+        action: expect.stringContaining(begun),
+        state: "failed",
+        message: "1 asked for, 2 failed, 0 skipped.",
+      },
     ]);
     await eventually(async () => expect(await shown()).toMatchObject({ suspended: { reason: UNPAID } }));
     expect(await run("suspend", uuid, "--reason", UNPAID)).toMatchObject({
@@ -111,7 +115,7 @@ describe("an operator's command", () => {
     const show = await kit(operator.world.environment, ["resources", "show", uuid]);
     expect(show.stdout).toMatch(/state +provisioned\n +suspended since +\d{4}-.*\n +reason +The bill/);
     const events = await kit(operator.world.environment, ["events", "--type", "suspended"]);
-    expect(events.stdout).toContain(uuid);
+    expect(events.stdout).toContain(`suspended             ${operator.control.addon(uuid).name}`);
     const samples = await scraper(operator.world).samples();
     expect(samples.get("addon_suspended")).toBeGreaterThan(0);
   });
@@ -176,6 +180,7 @@ describe("the pages", () => {
 
 it("a service without the functions says what to write", async () => {
   delete vendor.suspend;
+  delete vendor.resume;
   const { code, data } = await run("suspend", uuid, "--reason", UNPAID);
   expect([code, data]).toMatchObject([1, { failed: [{ uuid, id: "no_suspension" }] }]);
   const { text, html } = await operator.get(`/resources/${uuid}/suspend`);
@@ -189,5 +194,8 @@ it.each<[string, object]>([
 ])("a service that %s does not start", async (_what, functions) => {
   const half = { ...aVendor(), ...functions };
   const said = await kit(operator.world.environment, ["action", "list"], "", { vendor: half });
-  expect([said.code, said.stderr]).toEqual([78, expect.stringContaining("has both or none")]);
+  expect([said.code, said.stderr]).toEqual([
+    78,
+    expect.stringContaining("return both, suspend and resume, or none"),
+  ]);
 });

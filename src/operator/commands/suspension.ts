@@ -14,7 +14,10 @@ export function addSuspension(program: KitCommand): void {
     .requiredOption("--reason <text>", "a sentence that the customer reads")
     .summary("have your service suspend resources")
     .description("have your service suspend resources; of a suspended one, change the reason")
-    .addHelpText("after", `${example('kit suspend UUID --reason "The bill of October is not paid."')}\n${WHEN}`)
+    .addHelpText(
+      "after",
+      `${example('kit suspend UUID --reason "The bill of October is not paid."')}\n${WHEN}`,
+    )
     .does(async (session, typed: string[], options: { reason: string }) => {
       const uuids = typed.map(typedUuid);
       const reason = typedReason(options.reason);

@@ -5,7 +5,17 @@ import { planInWords } from "../wording.ts";
 import { A, Filters, Moment, Options, Pager, Select, State, Table } from "./parts.tsx";
 
 /** The parameters of the list's address; `text` is the search. */
-export const LIST_QUERY = ["text", "state", "failing", "error", "plan", "app", "suspended", "sort", "after"] as const;
+export const LIST_QUERY = [
+  "text",
+  "state",
+  "failing",
+  "error",
+  "plan",
+  "app",
+  "suspended",
+  "sort",
+  "after",
+] as const;
 export const LIST_SIZE = 25;
 
 /** `plans`: those on offer. */
@@ -49,7 +59,10 @@ export function listPage(
             ["Plan", ({ plan }) => planInWords(plan)],
             [
               "State",
-              ({ state, suspended }) => [<State of={state} />, suspended && <State of="suspended" look="wait" />],
+              ({ state, suspended }) => [
+                <State of={state} />,
+                suspended && <State of="suspended" look="wait" />,
+              ],
             ],
             ["Credential", ({ credential }) => <State of={credential.state} />],
             ["Since", ({ createdAt }) => <Moment at={createdAt} />],
