@@ -14,6 +14,7 @@ import { PACE } from "../pace.ts";
 import type { Named } from "../platform/types.ts";
 import type { Offer, Suspended } from "../resources/contract.ts";
 import { deprovision } from "../resources/deprovision.ts";
+import { forgetKept } from "../resources/end-store.ts";
 import type { ProvisionRequest } from "../resources/rows.ts";
 import { isAlive, RESOURCE_STATES } from "../resources/states.ts";
 import { findResource, insertProvisions, storeImportedApp } from "../resources/store.ts";
@@ -113,7 +114,7 @@ function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step
 
 /**
  * Does locally what a deprovision by the platform would do; it needs no keys, and the service carries out the clean-up. Of
- * a tombstone it clears what its events say, and what is kept of it as a lost sale; of a uuid that only the platform asked
+ * a tombstone it clears what its events say, what its clean-up keeps, and what is kept of it as a lost sale; of a uuid that only the platform asked
  * about, that it did. Throws {@link UnknownResource}.
  */
 export async function eraseResource(db: Database, uuid: string): Promise<{ erased: string }> {
@@ -127,6 +128,7 @@ export async function eraseResource(db: Database, uuid: string): Promise<{ erase
     await deprovision({ db, log, pace: PACE, trace: NO_TRACE, wake: wakeBy(() => undefined) }, uuid);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
+    await forgetKept(db, uuid);
     const { event, lostSale } = await db.prisma();
     await event.updateMany({ where: { uuid }, data: { detail: {} } });
     await lostSale.updateMany({ where: { uuid }, data: { name: null } });

@@ -7,7 +7,7 @@ import type { Vault } from "../vault/vault.ts";
 import { NOTICED } from "../work/lease.ts";
 import { sealAnswer } from "./answers.ts";
 import { whereCan } from "./states.ts";
-import { IS_VENDOR_CALL } from "./step-kinds.ts";
+import { IS_VENDOR_CALL, whereIn } from "./step-kinds.ts";
 import { lockedResource } from "./store.ts";
 
 // The statements that end a resource.
@@ -116,6 +116,19 @@ const leaveTombstoneOfUnseen = statement<{ uuid: string }, { uuid: string }>("de
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'deprovisioned_before_provision' FROM unseen RETURNING uuid`,
 );
+
+// A clean-up that fails for a month keeps no data of the customer any longer.
+const forget = statement<{ uuid: string | null }>("forget_kept").sql(
+  `UPDATE steps s SET detail = s.detail || jsonb_build_object('kept',
+     s.detail->'kept' || '{"name": null, "options": {}, "suspendedAt": null, "suspendReason": null}')
+   WHERE s.due_at IS NOT NULL AND s.${whereIn("vendor")} AND s.kind = 'clean_up' AND s.detail ? 'kept'
+     AND (s.uuid = :uuid OR (:uuid::uuid IS NULL AND s.created_at < now() - interval '30 days'
+       AND (s.detail->'kept'->>'name', s.detail->'kept'->'options', s.detail->'kept'->>'suspendReason')
+         IS DISTINCT FROM (NULL, '{}'::jsonb, NULL)))`,
+);
+
+/** Erases the name and the options that the clean-up of one resource keeps; with `null`, of all that ended 30 days ago. */
+export const forgetKept = (db: Queryable, uuid: string | null) => db.query(forget, { uuid });
 
 /**
  * Ends a resource. Returns `false` if it had ended before, or if the uuid was not stored; an unknown uuid gets a

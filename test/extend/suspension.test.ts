@@ -1,6 +1,6 @@
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, KitResource, ResourceFilter } from "../../src/extend/contract.ts";
-import type { EndedResource, VendorResource } from "../../src/resources/contract.ts";
+import type { VendorResource } from "../../src/resources/contract.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
 import { interleavings } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
@@ -213,8 +213,11 @@ describe("a suspension", () => {
   it.each(["write_suspension", "settle_suspension"])(
     "is made once if %s is not acknowledged",
     async (name) => {
+      const gate = aGate();
+      first.suspend.push(() => gate.opened);
       moments.set(`unheard ${name}`, () => Promise.resolve());
       expect(await kit.suspend(uuid, UNPAID)).toBe("asked");
+      gate.open();
       await nothingLeft();
       expect(callsOf("suspend")).toHaveLength(1);
       expect(await events()).toEqual(["suspension_asked", "suspended"]);
@@ -356,47 +359,5 @@ describe("kit.suspend is refused with a sentence", () => {
     await expect(kit.suspend(uuid, UNPAID)).rejects.toThrow("returns no suspend and resume");
     await expect(kit.resume(uuid)).rejects.toThrow("returns no suspend and resume");
     Object.assign(vendor, FUNCTIONS);
-  });
-});
-
-describe("a deprovision", () => {
-  it("is given what the last bill needs, which jobs can read until it is done; then it is erased", async () => {
-    const options = { shards: "3" };
-    const { addon } = await life.control.install({ plan: "basic", region: "eu", options });
-    uuid = addon.id;
-    await life.world.quiet([uuid]);
-    await suspended();
-    const { createdAt, name, suspended: was } = await found();
-    const given: EndedResource[] = [];
-    const answers = [() => ({ later: "The last day is not metered yet." }), () => undefined];
-    for (const answer of answers)
-      vendor.next("deprovision", (resource) => {
-        given.push(resource);
-        return Promise.resolve(answer());
-      });
-    await life.control.deprovision(uuid);
-    await eventually(() => given.length === 1);
-
-    expect(await kit.resources.find(uuid)).toBeNull();
-    expect((await listed({})).map((each) => each.uuid)).not.toContain(uuid);
-    const ended = { uuid, name, plan: "basic", region: "eu", options, createdAt, suspended: was };
-    expect(given[0]).toMatchObject(ended);
-    const endedAt = given[0]!.endedAt!;
-    expect(Math.abs(endedAt.getTime() - Date.now())).toBeLessThan(60_000);
-    const kept = { ...ended, state: "deprovisioning", endedAt, app: null, isChangingPlan: false };
-    expect(await kit.resources.find(uuid, { state: "deprovisioning" })).toEqual(kept);
-    expect(await listed({ state: "deprovisioning" })).toEqual([kept]);
-    expect(await listed({ state: "deprovisioning", plan: "premium" })).toEqual([]);
-    expect(await listed({ state: "deprovisioning", suspended: false })).toEqual([]);
-    const row = `SELECT name, options::text, suspend_reason FROM resources WHERE uuid = $1`;
-    expect(await life.world.rows(row, [uuid])).toEqual([{ name: null, options: "{}", suspend_reason: null }]);
-
-    await eventually(async () => {
-      await life.world.forged.stepsFellDue(uuid);
-      expect(await life.steps(uuid)).toEqual([]);
-    });
-    expect(given[1]).toMatchObject({ ...ended, endedAt });
-    expect(await listed({ state: "deprovisioning" })).toEqual([]);
-    expect(await kit.resources.find(uuid, { state: "deprovisioning" })).toBeNull();
   });
 });
