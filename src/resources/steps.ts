@@ -93,7 +93,7 @@ export function wakeAll(ctx: Pick<Context, "wake">): void {
  */
 function isWanted({ kind, detail, resource: { state, suspendedAt } }: Step): boolean {
   if (kind === "provision" && state === "provisioned") return false;
-  if (detail.isAgain && suspendedAt === null) return false;
+  if (kind === "suspend" && detail.isAgain && suspendedAt === null) return false;
   return kind === "clean_up" || isAlive(state);
 }
 
