@@ -42,7 +42,7 @@ const queue = (name: string, table: string, condition: string, isWaiting = "true
    FROM (SELECT due_at ${columns} FROM ${table} WHERE due_at <= now() AND ${condition} ORDER BY 1 LIMIT ${MOST_ROWS_WAITING}) waiting
    WHERE ${isWaiting}`;
 
-// Of each lane some rows are read: rotations of all resources may take hours, and hide nothing else.
+// Of each lane some rows are read: rotations of all resources, or suspensions of many, may take hours, and hide nothing else.
 const stepsDue = (lane: LaneName) => `(SELECT due_at, uuid, id, kind, detail, created_at FROM steps
      WHERE due_at <= now() AND ${whereIn(lane)}
        -- A step that a process is working on is not late.
@@ -58,8 +58,9 @@ const QUEUES = [
     "credentials",
     "state IN ('active', 'needs_reauth', 'signed_in') AND sealed_refresh_token IS NOT NULL",
   ),
-  queueOfSteps("steps", `(${(["vendor", "platform", "suspension"] as const).map(stepsDue).join(" UNION ALL ")})`),
+  queueOfSteps("steps", `(${stepsDue("vendor")} UNION ALL ${stepsDue("platform")})`),
   queueOfSteps("rotations", stepsDue("rotation")),
+  queueOfSteps("suspensions", stepsDue("suspension")),
 ].join("\nUNION ALL\n");
 
 const named = VENDOR_CALL_KINDS.map((kind) => `('${kind}', '${functionOf(kind)}')`).join();
