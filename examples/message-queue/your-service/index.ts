@@ -6,6 +6,7 @@ import { metrics, type OurKit } from "./metrics.ts";
 import type { offer } from "./plans.ts";
 import { mountRoutes } from "./routes.ts";
 import type { YourSettings } from "./settings.ts";
+import { endTrials, isOfTrial } from "./trial.ts";
 import { createUsage } from "./usage.ts";
 
 type Queue = VendorResource<typeof offer>;
@@ -27,11 +28,26 @@ export function createYourService(
   return {
     customerPage: createCustomerPage(usage),
     provision: queue,
-    changePlan: queue,
+    async changePlan(resource) {
+      const { uuid, plan, suspended } = resource;
+      const made = await queue(resource);
+      if (isOfTrial(plan, suspended)) await kit.resume(uuid);
+      return made;
+    },
     finish: queue,
 
-    async deprovision({ uuid, signal }) {
+    async deprovision({ uuid, plan, endedAt, signal }) {
+      // The usage of its last day is billed, too, and the broker forgets it with the queue.
+      if (plan !== "" && endedAt !== null) await usage.meterLast({ uuid, plan }, endedAt, signal);
       await broker.remove(uuid, signal);
+    },
+
+    // For who does not pay, and for whose trial is over.
+    async suspend({ uuid, signal }) {
+      await broker.pause(uuid, signal);
+    },
+    async resume({ uuid, signal }) {
+      await broker.unpause(uuid, signal);
     },
 
     // What the broker has, for kit reconcile; and what we keep of one queue, for kit resources export.
@@ -78,7 +94,10 @@ export function createYourService(
     metrics,
     checks: { broker: broker.check },
 
-    // Each night, for the days that have ended.
-    jobs: [{ name: "meter", at: "10 0 * * *", run: usage.meterAll }],
+    jobs: [
+      // Each night, for the days that have ended.
+      { name: "meter", at: "10 0 * * *", run: usage.meterAll },
+      { name: "end-trials", at: "20 * * * *", run: () => endTrials(kit) },
+    ],
   };
 }
