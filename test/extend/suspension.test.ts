@@ -1,8 +1,10 @@
 import { Refusal } from "../../src/errors.ts";
 import type { Extensions, Kit, KitResource, ResourceFilter } from "../../src/extend/contract.ts";
+import { requestSuspension } from "../../src/extend/suspension.ts";
 import type { VendorResource } from "../../src/resources/contract.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
 import { interleavings } from "../support/interleavings.ts";
+import { kit as command } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { eventually, opened } from "../support/world.ts";
 
@@ -315,6 +317,56 @@ it.each([
   expect(callsOf("resume")).toEqual([]);
   const kept = `SELECT suspended_at, suspend_reason FROM resources WHERE uuid = $1`;
   expect(await life.world.rows(kept, [uuid])).toEqual([{ suspended_at: null, suspend_reason: null }]);
+});
+
+it("a suspension that is requested twice at once is one", async () => {
+  const both = await Promise.all([kit.suspend(uuid, UNPAID), kit.suspend(uuid, UNPAID)]);
+  expect(both.sort()).toEqual(["asked", "unchanged"]);
+  await nothingLeft();
+  expect(callsOf("suspend")).toHaveLength(1);
+});
+
+it("a resume goes before the suspensions that wait, and so does what an operator asks for", async () => {
+  await suspended();
+  const { services } = life.world.service;
+  const many = await life.world.installed(7);
+  const gates = many.map(() => aGate());
+  first.suspend.push(
+    ...gates.map(
+      ({ opened }) =>
+        () =>
+          opened,
+    ),
+  );
+  called.length = 0;
+  const byOperator = many.pop()!;
+  for (const each of many) await kit.suspend(each, UNPAID);
+  // As many as there are places.
+  await eventually(() => expect(called).toHaveLength(4));
+  await kit.resume(uuid);
+  await requestSuspension(services, byOperator, "Abuse.", "operator");
+  for (const gate of gates) {
+    const before = called.length;
+    gate.open();
+    await eventually(() => called.length > before || called.length === 8);
+  }
+  const begun = called.map((call) => call.uuid);
+  expect(begun.slice(4, 6).sort()).toEqual([uuid, byOperator].sort());
+  expect(begun.slice(6).sort()).toEqual(many.slice(4).sort());
+  for (uuid of [...many, byOperator]) await nothingLeft();
+});
+
+it("a suspension that hangs is given up by an operator, and leaves the resource as it was", async () => {
+  first.suspend.push(() => new Promise(() => undefined));
+  await kit.suspend(uuid, UNPAID);
+  await eventually(() => callsOf("suspend").length === 1);
+  const { stdout } = await command(life.world.environment, ["steps", "give-up", uuid, "--yes"], "", {
+    vendor,
+  });
+  expect(stdout).toMatch(/^1 given up/);
+  await life.nothingLeft(uuid);
+  expect(await found()).toMatchObject({ suspended: null });
+  expect(await life.events(uuid)).toContain("step_given_up");
 });
 
 describe("kit.suspend is refused with a sentence", () => {
