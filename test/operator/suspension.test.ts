@@ -100,11 +100,10 @@ describe("an operator's command", () => {
     await suspended();
     const listed = async (...words: string[]) =>
       kitJson<ResourcePage>(operator.world.environment, ["resources", "list", ...words]);
-    const { data } = await listed("--suspended", "--search", uuid);
-    expect(data).toMatchObject({
-      total: 1,
-      resources: [{ uuid, state: "provisioned", suspended: { reason: UNPAID } }],
-    });
+    const it = { uuid, state: "provisioned", suspended: { reason: UNPAID } };
+    for (const words of [["--suspended"], ["--state", "suspended"], ["--suspended", "--state", "active"]])
+      expect((await listed(...words, "--search", uuid)).data).toMatchObject({ total: 1, resources: [it] });
+    expect((await listed("--suspended", "--state", "failed", "--search", uuid)).data.resources).toEqual([]);
     await run("resume", uuid);
     await eventually(async () =>
       expect((await listed("--suspended", "--search", uuid)).data.resources).toEqual([]),
@@ -152,12 +151,12 @@ describe("the pages", () => {
       expect(now).toMatch(/Suspended since .* Reason The bill of <October> is not paid\./);
       expect(now).toContain("Resume it");
     });
-    const list = await operator.get(`/resources?suspended=yes&text=${uuid}`);
+    const list = await operator.get(`/resources?state=suspended&text=${uuid}`);
     expect(list.text).toMatch(/1 resource .*provisioned suspended/);
-    expect((await operator.get(`/resources?suspended=perhaps`)).status).toBe(400);
+    expect((await operator.get(`/resources?suspended=yes`)).status).toBe(400);
     await operator.done(`/resources/${uuid}/resume`);
     await eventually(async () =>
-      expect((await operator.get(`/resources?suspended=yes&text=${uuid}`)).text).toContain("0 resources"),
+      expect((await operator.get(`/resources?state=suspended&text=${uuid}`)).text).toContain("0 resources"),
     );
     expect(await operator.audit()).toMatchObject([{ action: "suspend" }, { action: "resume" }]);
   });

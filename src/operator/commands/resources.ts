@@ -50,14 +50,14 @@ export function addResources(program: KitCommand): void {
     .addOption(
       new Option(
         "--state <state>",
-        "only those in this state: of the business, of the credential, or gone_at_platform",
+        "only those in this state: of the business, of the credential, suspended, or gone_at_platform",
       ).choices([...STATES]),
     )
     .option("--failing [call]", `only those of which this call fails now: ${FAILING.join(", ")}`)
     .option("--error <text>", "only those whose last error contains this")
     .option("--plan <plan>", "only those of this plan")
     .option("--app <app>", "only those of the app with this name or id")
-    .option("--suspended", "only those that are suspended")
+    .option("--suspended", "only those that are suspended, in whatever other state")
     .option(
       "--search <text>",
       "a part, in any case, of the uuid, name, app or e-mail of who is signed on; or the region",
@@ -66,9 +66,8 @@ export function addResources(program: KitCommand): void {
     .option("--after <cursor>", 'the next page: the "next" of the one before')
     .option(...JSON_LINES)
     .does(async (session, { jsonLines, ...typed }: Typed) => {
-      const { search: text, failing, suspended, ...others } = typed;
-      const flags = { failing: failing === true ? "any" : failing, suspended: suspended ? "yes" : undefined };
-      const wanted = { ...others, text, ...flags };
+      const { search: text, failing, ...others } = typed;
+      const wanted = { ...others, text, failing: failing === true ? "any" : failing };
       const db = await session.database();
       const pageAfter = (after?: string) => listResources(db, { ...wanted, after });
       if (jsonLines)
@@ -210,10 +209,9 @@ of its config vars, its events, who signed on to it, what was done to it, and at
 "yours" what your service keeps (exportData). Tombstones are among them. Tokens of
 the platform never are. kit resources import takes the lines again.`;
 
-type Typed = Omit<Search, "text" | "failing" | "suspended"> & {
+type Typed = Omit<Search, "text" | "failing"> & {
   search?: string;
   failing?: string | true;
-  suspended?: true;
   jsonLines?: boolean;
 };
 

@@ -1,30 +1,20 @@
 import type { Page } from "../../pages/pages.tsx";
 import { SORT_NAMES } from "../list-store.ts";
-import { FAILING, type ResourcePage, type Search, shownOf, STATES, SUSPENDED } from "../resource-list.ts";
+import { FAILING, type ResourcePage, type Search, shownOf, STATES } from "../resource-list.ts";
 import { planInWords } from "../wording.ts";
 import { A, Filters, Moment, Options, Pager, Select, State, Table } from "./parts.tsx";
 
 /** The parameters of the list's address; `text` is the search. */
-export const LIST_QUERY = [
-  "text",
-  "state",
-  "failing",
-  "error",
-  "plan",
-  "app",
-  "suspended",
-  "sort",
-  "after",
-] as const;
+export const LIST_QUERY = ["text", "state", "failing", "error", "plan", "app", "sort", "after"] as const;
 export const LIST_SIZE = 25;
 
 /** `plans`: those on offer. */
 export function listPage(
-  { after, sort, ...search }: Search,
+  { after, sort, ...search }: Omit<Search, "suspended">,
   page: ResourcePage,
   plans: readonly string[],
 ): Page {
-  const { text, state, failing, error, plan, app, suspended } = search;
+  const { text, state, failing, error, plan, app } = search;
   return {
     title: "Resources",
     content: (
@@ -38,7 +28,6 @@ export function listPage(
             <Select name="state" label="State" of={STATES} value={state} />
             <Select name="plan" label="Plan" of={plans} value={plan} />
             <Select name="failing" label="Failing call" of={FAILING} value={failing} />
-            <Select name="suspended" label="Suspended" of={SUSPENDED} value={suspended} />
             <label>
               Sort by
               <select name="sort">
@@ -61,7 +50,7 @@ export function listPage(
               "State",
               ({ state, suspended }) => [
                 <State of={state} />,
-                suspended && <State of="suspended" look="wait" />,
+                suspended && [<br />, <State of="suspended" look="wait" />],
               ],
             ],
             ["Credential", ({ credential }) => <State of={credential.state} />],
