@@ -25,10 +25,10 @@ export function kitFor(ctx: Context): Kit {
       prisma: (load) => ctx.db.prismaOfYours(load),
     },
     resources: {
-      find: async (uuid, filter) => findForVendor(ctx.db, checkedUuid(uuid), filter),
+      find: async (uuid, filter) => findForVendor(ctx, checkedUuid(uuid), filter),
       async *list(filter = {}) {
         for (let after: string | null = LEAST_UUID; after !== null;) {
-          const page: Awaited<ReturnType<typeof listForVendor>> = await listForVendor(ctx.db, after, filter);
+          const page: Awaited<ReturnType<typeof listForVendor>> = await listForVendor(ctx, after, filter);
           yield* page.resources;
           after = page.upTo;
         }

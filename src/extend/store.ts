@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
+import type { Context } from "../context.ts";
 import { databaseClock } from "../database/clock.ts";
 import type { Database } from "../database/database.ts";
 import { oneRow, type Queryable, statement } from "../database/statement.ts";
+import { meaningOf, type PlanMeans } from "../offer.ts";
 import { whereHeld } from "../processes/history-store.ts";
 import { BEFORE_ROTATIONS, HAS_TOKENS, whereIn, whereOfPlanChange } from "../resources/step-kinds.ts";
 import { lockedResource } from "../resources/store.ts";
@@ -14,24 +16,30 @@ const KIT_RESOURCE = `r.uuid, r.name, r.plan, r.region, r.options, r.state, r.cr
      EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('change_plan', 'finish') AND ${whereOfPlanChange("s")}) AS "isChangingPlan",
      CASE WHEN r.app_id IS NOT NULL THEN jsonb_build_object('id', r.app_id, 'name', r.app_name) END AS app`;
 const IS_ALIVE = `r.state IN ('provisioning', 'provisioned')`;
-/** As the statements return it. */
-type Row = Omit<KitResource, "suspended"> & { suspendedAt: Date | null; suspendReason: string | null };
+/** As it is stored: what its plan means stands in the offer. */
+type Row = Omit<KitResource, keyof PlanMeans | "suspended"> & {
+  suspendedAt: Date | null;
+  suspendReason: string | null;
+};
+type Sells = Pick<Context, "db" | "offer">;
 const find = statement<{ uuid: string }, Row>("find_for_your_service").sql(
   `SELECT ${KIT_RESOURCE} FROM resources r WHERE ${IS_ALIVE} AND r.uuid = :uuid`,
 );
 
-const kitResource = ({ suspendedAt: since, suspendReason: reason, ...row }: Row): KitResource => ({
-  ...row,
-  suspended: since && { since, reason: reason! },
-});
+function kitResource(
+  { offer }: Sells,
+  { suspendedAt: since, suspendReason: reason, ...row }: Row,
+): KitResource {
+  return { ...row, ...meaningOf(offer, row.plan), suspended: since && { since, reason: reason! } };
+}
 
 export async function findForVendor(
-  db: Queryable,
+  ctx: Sells,
   uuid: string,
   { state }: Pick<ResourceFilter, "state"> = {},
 ): Promise<KitResource | null> {
-  const row = await oneRow(db, state === "deprovisioning" ? findEnded : find, { uuid });
-  return row && (state ?? row.state) === row.state ? kitResource(row) : null;
+  const row = await oneRow(ctx.db, state === "deprovisioning" ? findEnded : find, { uuid });
+  return row && (state ?? row.state) === row.state ? kitResource(ctx, row) : null;
 }
 
 // An ended resource is erased: what its clean-up still needs of it stands in the step, until that is done.
@@ -75,16 +83,16 @@ const listEnded = statement<Omit<Wanted, "state"> & { after: string }, Row>(
 );
 
 /** A page of the resources wanted, in the order of their uuids. `upTo`: where the next page begins; `null`: there is none. */
-export async function listForVendor(db: Queryable, after: string, filter: ResourceFilter) {
+export async function listForVendor(ctx: Sells, after: string, filter: ResourceFilter) {
   const { plan = null, region = null, state = null, suspended = null } = filter;
   const { createdBefore = null, createdAfter = null } = filter;
   const wanted = { after, plan, region, suspended, createdBefore, createdAfter };
   if (state === "deprovisioning") {
-    const rows = await db.query(listEnded, wanted);
-    return { resources: rows.map(kitResource), upTo: rows.at(-1)?.uuid ?? null };
+    const rows = await ctx.db.query(listEnded, wanted);
+    return { resources: rows.map((row) => kitResource(ctx, row)), upTo: rows.at(-1)?.uuid ?? null };
   }
-  const rows = await db.query(list, { ...wanted, state });
-  const resources = rows.flatMap(({ upTo: _, ...row }) => (row.uuid === null ? [] : [kitResource(row)]));
+  const rows = await ctx.db.query(list, { ...wanted, state });
+  const resources = rows.flatMap(({ upTo: _, ...row }) => (row.uuid === null ? [] : [kitResource(ctx, row)]));
   return { resources, upTo: rows[0]?.upTo ?? null };
 }
 

@@ -1,7 +1,8 @@
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import { errorIdOf, KitError, mayQuote, Refusal } from "../errors.ts";
-import { LONGEST_CALL_SECONDS } from "../offer.ts";
+import { LONGEST_CALL_SECONDS, meaningOf } from "../offer.ts";
+import { optionsLeft, readOptions } from "../options.ts";
 import { Secret } from "../secret.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import { untilCut } from "../within.ts";
@@ -94,34 +95,36 @@ function logRefusal({ log }: Context, step: Step, refusal: Refusal, isAccepted: 
 }
 
 /** The resource of a step as a vendor's function gets it. A plan change gets the new plan. */
-function vendorResource(vault: Vault, { resource, key, detail }: Step, signal: AbortSignal): VendorResource {
-  const { uuid, name, plan, region, options, suspendedAt: since, suspendReason: reason } = resource;
+function vendorResource(
+  { vault, offer }: Context,
+  { kind, resource, key, detail }: Step,
+  signal: AbortSignal,
+): VendorResource {
+  const { uuid, region } = resource;
+  // A resource that has ended is erased: its clean-up has kept these.
+  const { name, options, suspendedAt: since, suspendReason: reason } = detail.kept ?? resource;
+  const plan = detail.plan ?? resource.plan;
+  const { limits, features } = meaningOf(offer, plan);
+  const read = kind === "clean_up" ? optionsLeft : readOptions;
   return {
     uuid,
     name,
-    plan: detail.plan ?? plan,
+    plan,
+    limits,
+    features,
     region,
-    options,
-    suspended: since && { since, reason: reason! },
+    options: read(offer.options, options),
+    suspended: since === null ? null : { since: new Date(since), reason: reason! },
     idempotencyKey: key,
     signal,
     ...logSecrets(vault, resource),
   };
 }
 
-/** The resource of a clean-up, with what its step has kept of it. */
+/** The resource of a clean-up. */
 export function endedResource(resource: VendorResource, { detail: { kept } }: Step): EndedResource {
-  if (!kept) return { ...resource, createdAt: null, endedAt: null };
-  const { name, options, createdAt, endedAt, suspendedAt: since, suspendReason: reason } = kept;
-  const suspended = since === null ? null : { since: new Date(since), reason: reason! };
-  return {
-    ...resource,
-    name,
-    options,
-    suspended,
-    createdAt: new Date(createdAt),
-    endedAt: new Date(endedAt),
-  };
+  const timeOf = (iso: string | undefined) => (iso === undefined ? null : new Date(iso));
+  return { ...resource, createdAt: timeOf(kept?.createdAt), endedAt: timeOf(kept?.endedAt) };
 }
 
 function logSecrets(vault: Vault, { uuid, sealedLogInputUrl, sealedLogDrainToken }: ResourceRow) {
@@ -182,7 +185,7 @@ async function call<T extends Outcome | NotYet | Rotated | void>(
   const late = () => new KitError("took_too_long", words);
   const isCut = (error: unknown) => signal.aborted || errorIdOf(error) === "took_too_long";
   const limits = { ms: seconds * 1_000, late, cuts: [signal] };
-  const called = () => untilCut(limits, (wanted) => work(vendorResource(ctx.vault, step, wanted)));
+  const called = () => untilCut(limits, (wanted) => work(vendorResource(ctx, step, wanted)));
   return timed(ctx, name, isCut, () => ctx.trace.inSpan(name, {}, called));
 }
 

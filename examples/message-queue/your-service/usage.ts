@@ -1,5 +1,5 @@
 import type { KitResource } from "../extend/contract.ts";
-import type { Broker } from "./broker.ts";
+import type { Brokers } from "./brokers.ts";
 import type { OurKit } from "./metrics.ts";
 import type { offer } from "./plans.ts";
 
@@ -10,14 +10,18 @@ const dayOf = (at: Date) => at.toISOString().slice(0, 10);
 /** The days that have ended last: a job that fails for a while, or runs late, meters the same ones. */
 const daysBefore = (at: Date) => [3, 2, 1].map((ago) => dayOf(new Date(at.getTime() - ago * DAY_MS)));
 
-type Metered = Pick<KitResource<typeof offer>, "uuid" | "plan">;
+type Metered = Pick<KitResource<typeof offer>, "uuid" | "plan" | "region">;
 
 /** What each queue has carried, day by day, in a table of our own. */
-export function createUsage(kit: OurKit, broker: Broker) {
+export function createUsage(kit: OurKit, brokers: Brokers) {
   /** Stores what a queue has carried on these days; again, if they are stored. */
-  async function meter({ uuid, plan }: Metered, days: readonly string[], signal: AbortSignal): Promise<void> {
+  async function meter(
+    { uuid, plan, region }: Metered,
+    days: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
     for (const day of days) {
-      const used = await broker.usage(uuid, day, signal);
+      const used = await brokers.in(region).usage(uuid, day, signal);
       // An earlier call has removed the queue, and metered it before that.
       if (!used) return;
       await kit.database.query(
