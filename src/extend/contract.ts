@@ -11,6 +11,7 @@ import type {
   Done,
   NotYet,
   Offer,
+  OptionsOf,
   PlanOf,
   RegionOf,
   Rotated,
@@ -141,13 +142,27 @@ export interface OperatorAction<Sold extends Offer = Offer> {
 export interface YourJob {
   /** Small letters, digits and hyphens. The database stores the job's due time under this name. */
   name: string;
-  /** A cron expression in UTC: `0 3 * * *` is each day at three. After missed runs the job runs once. */
+  /** A cron expression: `0 3 * * *` is each day at three. It may name days of the month or days of the week, and not both. */
   at: string;
   /**
-   * Must be idempotent: if the process dies, another process runs the job again. A job that throws is retried after
-   * 1, 2, 4 … minutes, 64 at most. `signal` is aborted when the process stops, and after `mostMinutes`.
+   * The time zone of `at`, such as `Europe/Berlin`; UTC unless given. A time that a day skips, because the clocks are put
+   * forward, is an hour later. Of a time that comes twice, because they are put back, the first one counts; only a job of
+   * every hour runs at both.
    */
-  run(signal: AbortSignal): Promise<unknown>;
+  timeZone?: string;
+  /**
+   * What happens to times that passed while no process ran jobs. `once`, unless given: the job runs once for all of them.
+   * `each`: it runs for each of them, the oldest first, at most the last 366. `skip`: it does not run for a time that passed
+   * more than five minutes ago.
+   */
+  missed?: "once" | "each" | "skip";
+  /**
+   * Must be idempotent: if the process dies, another process runs the job again. A job that throws is retried after
+   * 1, 2, 4 … minutes, 64 at most. `signal` is aborted when the process stops, and after `mostMinutes`. `dueAt`: the time of
+   * `at` that this run is for, the same at each retry of `each`; in the other cases, and if an operator runs the job, the last
+   * one that has passed.
+   */
+  run(signal: AbortSignal, run: { dueAt: Date }): Promise<unknown>;
   /** A longer run is aborted, with an alarm; 60 unless given. */
   mostMinutes?: number;
 }
@@ -256,8 +271,8 @@ export interface KitResource<Sold extends Offer = Offer> extends PlanMeans<Sold>
   /** A plan change was requested and is not done yet. */
   isChangingPlan: boolean;
   region: RegionOf<Sold> | null;
-  /** The options that the customer chose when installing. */
-  options: Readonly<Record<string, unknown>>;
+  /** The options that the customer chose when installing; empty if the schema in the offer does not allow them any more. */
+  options: Partial<OptionsOf<Sold>>;
   /** `deprovisioning`: it has ended, and your `deprovision` is not done yet. */
   state: Extract<ResourceState, "provisioning" | "provisioned"> | "deprovisioning";
   /** Since when it is suspended, and why; `null` if it is not. */

@@ -4,6 +4,7 @@ import { databaseClock } from "../database/clock.ts";
 import type { Database } from "../database/database.ts";
 import { oneRow, type Queryable, statement } from "../database/statement.ts";
 import { meaningOf, type PlanMeans } from "../offer.ts";
+import { type Options, optionsLeft } from "../options.ts";
 import { whereHeld } from "../processes/history-store.ts";
 import { BEFORE_ROTATIONS, HAS_TOKENS, whereIn, whereOfPlanChange } from "../resources/step-kinds.ts";
 import { lockedResource } from "../resources/store.ts";
@@ -16,8 +17,9 @@ const KIT_RESOURCE = `r.uuid, r.name, r.plan, r.region, r.options, r.state, r.cr
      EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('change_plan', 'finish') AND ${whereOfPlanChange("s")}) AS "isChangingPlan",
      CASE WHEN r.app_id IS NOT NULL THEN jsonb_build_object('id', r.app_id, 'name', r.app_name) END AS app`;
 const IS_ALIVE = `r.state IN ('provisioning', 'provisioned')`;
-/** As it is stored: what its plan means stands in the offer. */
-type Row = Omit<KitResource, keyof PlanMeans | "suspended"> & {
+/** As it is stored: what its plan means stands in the offer, and how its options are read. */
+type Row = Omit<KitResource, keyof PlanMeans | "options" | "suspended"> & {
+  options: Options;
   suspendedAt: Date | null;
   suspendReason: string | null;
 };
@@ -30,7 +32,9 @@ function kitResource(
   { offer }: Sells,
   { suspendedAt: since, suspendReason: reason, ...row }: Row,
 ): KitResource {
-  return { ...row, ...meaningOf(offer, row.plan), suspended: since && { since, reason: reason! } };
+  const options = optionsLeft(offer.options, row.options);
+  const suspended = since && { since, reason: reason! };
+  return { ...row, ...meaningOf(offer, row.plan), options, suspended };
 }
 
 export async function findForVendor(

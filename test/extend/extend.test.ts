@@ -64,9 +64,9 @@ vendor.jobs = [
   {
     name: "meter",
     at: "0 3 * * *",
-    async run(signal) {
+    async run(signal, run) {
       runs.push(signal);
-      await next.shift()?.(signal);
+      await next.shift()?.(signal, run);
     },
   },
 ];
@@ -370,7 +370,7 @@ describe("a job of the vendor's", () => {
     await world.service.services.jobs.stop();
     const claimed = async (attempts: number, minutes: number) => {
       await world.forged.yourJobWasCutOff({ attempts, sinceSeconds: minutes * 60 });
-      return (await claimJobs(world.db, ["meter"])).length;
+      return (await claimJobs(world.db, ["meter"], "worker test:1")).length;
     };
     expect(await claimed(0, 0)).toBe(1);
     const state = `SELECT attempts, last_error FROM your_jobs`;
@@ -525,6 +525,21 @@ const TIMES = "overlapMinutes of rotation must be at least 0, everyDays at least
 it.each<[string, Extensions, string]>([
   ["a job at no time of cron's", { jobs: [job("meter", "at three")] }, "at three"],
   ["a job on a day that never comes", { jobs: [job("meter", "0 0 1 * 1#2")] }, "at of the job meter must be"],
+  [
+    "a job on days of the month that are days of the week",
+    { jobs: [job("meter", "0 0 1-7 * 1")] },
+    "names days of the month and days of the week",
+  ],
+  [
+    "a job in no time zone",
+    { jobs: [{ ...job("meter"), timeZone: "Europe/Berln" }] },
+    'must name a time zone, such as Europe/Berlin, and is "Europe/Berln"',
+  ],
+  [
+    "a job of another kind",
+    { jobs: [{ ...job("meter"), missed: "all" as never }] },
+    "missed of the job meter must be one of once, each, skip",
+  ],
   ["two jobs of one name", { jobs: [job("a"), job("a")] }, 'two jobs have the name "a"'],
   ["a metric that is named like the kit's", { metrics: { addon_due: { help: "Due" } } }, "addon_due"],
   ["a metric that is named like the scraper's", { metrics: { up: { help: "Up" } } }, "the metric up"],
