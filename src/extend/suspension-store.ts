@@ -1,6 +1,6 @@
 import { anyRow, oneRow, type Queryable, statement } from "../database/statement.ts";
-import { beforeAllIn, whereIn } from "../resources/step-kinds.ts";
 import type { Suspended } from "../resources/contract.ts";
+import { beforeAllIn, whereIn } from "../resources/step-kinds.ts";
 import type { SuspensionKind } from "../resources/steps.ts";
 import { IS_CLAIMED } from "../work/queue.ts";
 import type { Claim } from "../work/step.ts";

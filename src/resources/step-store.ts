@@ -8,8 +8,8 @@ import type { Result } from "./answers.ts";
 import { mergedSet, openConfig, sealConfig, wantedOf } from "./config-vars.ts";
 import { whereCan } from "./states.ts";
 import {
-  beforeAllIn,
   BEFORE_ROTATIONS,
+  beforeAllIn,
   HAS_TOKENS,
   type Step,
   whereAnnouncing,
