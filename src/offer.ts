@@ -50,7 +50,8 @@ export interface Offer<
   limits?: Readonly<Partial<Record<LimitedFunction, number>>>;
 }
 
-export type LimitedFunction = "provision" | "changePlan" | "finish" | "deprovision" | "rotate" | "retire";
+export type LimitedFunction =
+  "provision" | "changePlan" | "finish" | "deprovision" | "rotate" | "retire" | "suspend" | "resume";
 
 /** The names of the plans of an offer, the retired ones included. `string` for an offer without types. */
 export type PlanOf<Sold extends Offer> = Sold extends {

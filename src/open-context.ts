@@ -9,6 +9,7 @@ import { messageOf } from "./errors.ts";
 import { checkExtensions } from "./extend/check.ts";
 import { kitFor } from "./extend/kit.ts";
 import { ROTATION_STEPS } from "./extend/rotation.ts";
+import { SUSPENSION_STEPS } from "./extend/suspension.ts";
 import { createJobs, wakeBy } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { noticingHttp } from "./ledgers/marks.ts";
@@ -130,7 +131,7 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
   const clock = systemClock(ctx.pace.callPauses);
   ctx.platformFor = createPlatformFor({ ...noticing, tokensOf: (uuid) => tokensOf(ctx, uuid) }, clock);
 
-  ctx.work = resourceRunner(ctx, ROTATION_STEPS);
+  ctx.work = resourceRunner(ctx, { ...ROTATION_STEPS, ...SUSPENSION_STEPS });
   ctx.jobs = createJobs({
     jobs: timetable(ctx),
     beat: (name) => noteBeat(ctx.db, name),

@@ -46,6 +46,7 @@ export function checkExtensions(yours: Extensions): void {
     }),
     ...(yours.routes ? faultsInCode("your service", { routes: yours.routes }) : []),
     ...(rotation ? faultsInRotation(rotation) : []),
+    ...faultsInSuspension(yours),
   ];
   if (faults.length > 0) throw new Misconfigured(["src/your-service is invalid:", ...faults].join("\n  "));
 }
@@ -114,6 +115,15 @@ function faultsInRotation({ rotate, retire, overlapMinutes = 0, everyDays = 1 }:
       : ["overlapMinutes of rotation must be at least 0, everyDays at least 1, and both finite."]),
     ...faultsInCode("rotation", { rotate, retire }),
   ];
+}
+
+function faultsInSuspension({ suspend, resume }: Pick<Extensions, "suspend" | "resume">): string[] {
+  if (!suspend && !resume) return [];
+  if (!suspend || !resume)
+    return [
+      `your service has ${suspend ? "suspend" : "resume"} alone: return both, suspend and resume, or none.`,
+    ];
+  return faultsInCode("your service", { suspend, resume });
 }
 
 const faultsInTexts = <Member extends string>(

@@ -15,12 +15,14 @@ import type {
 import type { ResourceApi } from "../platform/api.ts";
 import type {
   ConfigVarOf,
+  Done,
   NotYet,
   Offer,
   OptionsOf,
   PlanOf,
   RegionOf,
   Rotated,
+  Suspended,
   VendorResource,
   YourService,
 } from "../resources/contract.ts";
@@ -101,6 +103,19 @@ export interface Extensions<Sold extends Offer = Offer> {
   exportData?(uuid: string, signal: AbortSignal): Promise<Json>;
   /** Replaces a customer's credentials by new ones. Without it, credentials cannot be rotated. */
   rotation?: Rotation<Sold>;
+  /**
+   * Suspends a resource ({@link Kit.suspend}): the customer keeps it, and cannot use it. Both functions are called like those
+   * of `YourService`: again after an error or `later`, with the time limit in `limits` of the offer. They return the app's
+   * config vars, the full set, or nothing if these stay as they are. `suspend` is called again after a plan change and after a
+   * rotation of a suspended resource, which may have made it work. Throw a `Refusal` if the resource cannot be suspended; it
+   * then stays as it is.
+   */
+  suspend?(
+    resource: VendorResource<Sold>,
+    reason: string,
+  ): Promise<Pick<Done<Sold>, "config"> | NotYet | void>;
+  /** Ends a suspension. It may be called for a resource whose suspension was given up half-way. A service has both or none. */
+  resume?(resource: VendorResource<Sold>): Promise<Pick<Done<Sold>, "config"> | NotYet | void>;
 }
 
 /** An entry of your backend: the uuid of its resource, and members to show to the operator, without secrets. */
@@ -199,8 +214,11 @@ export interface Kit<
     prisma<Client extends Closable>(load: () => Promise<Generated<Client>>): Promise<Client>;
   };
   readonly resources: {
-    /** A resource that is provisioned or provisioning; `null` for any other uuid. */
-    find(uuid: string): Promise<KitResource<SoldOf<Typed>> | null>;
+    /**
+     * A resource that is provisioned or provisioning; `null` for any other uuid. With a state, one in this state alone, so
+     * that `{ state: "deprovisioning" }` finds one whose `deprovision` is not done yet.
+     */
+    find(uuid: string, filter?: Pick<ResourceFilter, "state">): Promise<KitResource<SoldOf<Typed>> | null>;
     /**
      * The provisioned and provisioning resources, or those of them that the filter wants, ordered by uuid. They are read page
      * by page; no connection is held between two pages.
@@ -221,6 +239,14 @@ export interface Kit<
    * (`overlap`). Throws for a resource that is not provisioned, or that has no working tokens and waits for none.
    */
   rotate(uuid: string): Promise<"asked" | "under_way" | "overlap">;
+  /**
+   * Requests that a provisioned resource be suspended ({@link Extensions.suspend}), after what is under way of it. `reason` is a
+   * sentence that the customer reads: no secret. If the resource is suspended, or is to be, only the reason changes
+   * (`reason_changed`, or `unchanged`), so a job may repeat itself. Throws for a resource that is not provisioned.
+   */
+  suspend(uuid: string, reason: string): Promise<"asked" | "reason_changed" | "unchanged">;
+  /** Requests the end of a suspension, also of one that was only requested. Throws as `suspend` does. */
+  resume(uuid: string): Promise<"asked" | "not_suspended">;
   /**
    * Adds to a counter of {@link Extensions.metrics}. Use few different label values, never a uuid or a name. Never throws:
    * a call with an undeclared metric or an invalid number is logged and not counted.
@@ -288,9 +314,14 @@ export interface KitResource<Sold extends Offer = Offer> extends PlanMeans<Sold>
   region: RegionOf<Sold> | null;
   /** The options that the customer chose when installing; empty if the schema in the offer does not allow them any more. */
   options: Partial<OptionsOf<Sold>>;
-  state: Extract<ResourceState, "provisioning" | "provisioned">;
+  /** `deprovisioning`: it has ended, and your `deprovision` is not done yet. */
+  state: Extract<ResourceState, "provisioning" | "provisioned"> | "deprovisioning";
+  /** Since when it is suspended, and why; `null` if it is not. */
+  suspended: Suspended | null;
   /** When the platform requested the resource, by the database's clock. */
   createdAt: Date;
+  /** When it ended; `null` unless it is `deprovisioning`. */
+  endedAt: Date | null;
   /** The app of the add-on, as last read from the platform; `null` before the first time. */
   app: { id: string; name: string } | null;
 }
@@ -299,7 +330,10 @@ export interface KitResource<Sold extends Offer = Offer> extends PlanMeans<Sold>
 export interface ResourceFilter<Sold extends Offer = Offer> {
   plan?: PlanOf<Sold> | undefined;
   region?: RegionOf<Sold> | undefined;
+  /** Without it, what is `deprovisioning` is left out. */
   state?: KitResource["state"] | undefined;
+  /** Only those that are suspended, or only those that are not. */
+  suspended?: boolean | undefined;
   /** Only those that were created before this time. */
   createdBefore?: Date | undefined;
   /** Only those that were created at this time or later. */

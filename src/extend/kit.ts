@@ -8,6 +8,7 @@ import { readUuid } from "../values.ts";
 import type { Kit, KitDatabase } from "./contract.ts";
 import { requestRotation } from "./rotation.ts";
 import { announceConfig, findForVendor, listForVendor } from "./store.ts";
+import { requestResume, requestSuspension } from "./suspension.ts";
 
 /** Makes the {@link Kit} of a vendor's service. `ctx` may be incomplete at this time: only its log is used now. */
 export function kitFor(ctx: Context): Kit {
@@ -24,7 +25,7 @@ export function kitFor(ctx: Context): Kit {
       prisma: (load) => ctx.db.prismaOfYours(load),
     },
     resources: {
-      find: async (uuid) => findForVendor(ctx, checkedUuid(uuid)),
+      find: async (uuid, filter) => findForVendor(ctx, checkedUuid(uuid), filter),
       async *list(filter = {}) {
         for (let after: string | null = LEAST_UUID; after !== null;) {
           const page: Awaited<ReturnType<typeof listForVendor>> = await listForVendor(ctx, after, filter);
@@ -41,6 +42,8 @@ export function kitFor(ctx: Context): Kit {
       if (result === "no_tokens") throw new KitError(result, words);
       return result;
     },
+    suspend: async (uuid, reason) => requestSuspension(ctx, checkedUuid(uuid), reason, "service"),
+    resume: async (uuid) => requestResume(ctx, checkedUuid(uuid), "service"),
     // Neither throws: a wrong call must not fail the work that it counts.
     count(metric, ...[labels = {}, by = 1]: [labels?: Readonly<Record<string, string>>, by?: number]) {
       try {

@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import { databaseClock } from "../database/clock.ts";
 import type { Database } from "../database/database.ts";
 import { oneRow, type Queryable, statement } from "../database/statement.ts";
-import { meaningOf, type Offer, type PlanMeans } from "../offer.ts";
+import { meaningOf, type PlanMeans } from "../offer.ts";
 import { type Options, optionsLeft } from "../options.ts";
 import { whereHeld } from "../processes/history-store.ts";
 import { BEFORE_ROTATIONS, HAS_TOKENS, whereIn, whereOfPlanChange } from "../resources/step-kinds.ts";
@@ -12,55 +12,91 @@ import type { KitResource, ResourceFilter } from "./contract.ts";
 
 // The statements for a vendor's own routes, jobs and actions on the kit's tables.
 
-/** A resource as it is stored: what its plan means stands in the offer, and how its options are read. */
-type StoredResource = Omit<KitResource, keyof PlanMeans | "options"> & { options: Options };
-type Sells = Pick<Context, "db" | "offer">;
-
-const KIT_RESOURCE = `r.uuid, r.name, r.plan, r.region, r.options, r.state, r.created_at AS "createdAt",
+const KIT_RESOURCE = `r.uuid, r.name, r.plan, r.region, r.options, r.state, r.created_at AS "createdAt", NULL::timestamptz AS "endedAt",
+     r.suspended_at AS "suspendedAt", r.suspend_reason AS "suspendReason",
      EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('change_plan', 'finish') AND ${whereOfPlanChange("s")}) AS "isChangingPlan",
      CASE WHEN r.app_id IS NOT NULL THEN jsonb_build_object('id', r.app_id, 'name', r.app_name) END AS app`;
 const IS_ALIVE = `r.state IN ('provisioning', 'provisioned')`;
-const find = statement<{ uuid: string }, StoredResource>("find_for_your_service").sql(
+/** As it is stored: what its plan means stands in the offer, and how its options are read. */
+type Row = Omit<KitResource, keyof PlanMeans | "options" | "suspended"> & {
+  options: Options;
+  suspendedAt: Date | null;
+  suspendReason: string | null;
+};
+type Sells = Pick<Context, "db" | "offer">;
+const find = statement<{ uuid: string }, Row>("find_for_your_service").sql(
   `SELECT ${KIT_RESOURCE} FROM resources r WHERE ${IS_ALIVE} AND r.uuid = :uuid`,
 );
 
-export async function findForVendor({ db, offer }: Sells, uuid: string): Promise<KitResource | null> {
-  const row = await oneRow(db, find, { uuid });
-  return row && asSold(offer, row);
+function kitResource(
+  { offer }: Sells,
+  { suspendedAt: since, suspendReason: reason, ...row }: Row,
+): KitResource {
+  const options = optionsLeft(offer.options, row.options);
+  const suspended = since && { since, reason: reason! };
+  return { ...row, ...meaningOf(offer, row.plan), options, suspended };
 }
 
-/** With what the offer says of its plan and its options. */
-const asSold = (offer: Offer, row: StoredResource): KitResource => ({
-  ...row,
-  ...meaningOf(offer, row.plan),
-  options: optionsLeft(offer.options, row.options),
-});
+export async function findForVendor(
+  ctx: Sells,
+  uuid: string,
+  { state }: Pick<ResourceFilter, "state"> = {},
+): Promise<KitResource | null> {
+  const row = await oneRow(ctx.db, state === "deprovisioning" ? findEnded : find, { uuid });
+  return row && (state ?? row.state) === row.state ? kitResource(ctx, row) : null;
+}
+
+// An ended resource is erased: what its clean-up still needs of it stands in the step, until that is done.
+const ENDED = `r.uuid, s.detail->'kept'->>'name' AS name, r.plan, r.region, coalesce(s.detail->'kept'->'options', '{}') AS options,
+     'deprovisioning' AS state, r.created_at AS "createdAt", coalesce((s.detail->'kept'->>'endedAt')::timestamptz, s.created_at) AS "endedAt",
+     (s.detail->'kept'->>'suspendedAt')::timestamptz AS "suspendedAt", s.detail->'kept'->>'suspendReason' AS "suspendReason",
+     false AS "isChangingPlan", NULL::jsonb AS app
+   FROM steps s JOIN resources r ON r.uuid = s.uuid
+   WHERE s.kind = 'clean_up' AND r.state = 'deprovisioned' AND r.plan <> ''`;
+const findEnded = statement<{ uuid: string }, Row>("find_ended_for_your_service").sql(
+  `SELECT ${ENDED} AND s.uuid = :uuid`,
+);
 
 // Reads a fixed number of rows by the primary key, however few of them are wanted: a filter of a large table must not make a
 // statement slow. `upTo`: the last row that was read; `null` at the end of the table.
 const SCANNED = 1_000;
 type Wanted = { [Filter in keyof ResourceFilter]-?: ResourceFilter[Filter] | null };
-type Scanned = { upTo: string | null } & (StoredResource | Record<keyof StoredResource, null>);
+type Scanned = { upTo: string | null } & (Row | Record<keyof Row, null>);
+const IS_WANTED = `(:plan::text IS NULL OR r.plan = :plan) AND (:region::text IS NULL OR r.region = :region)
+       AND (:createdBefore::timestamptz IS NULL OR r.created_at < :createdBefore)
+       AND (:createdAfter::timestamptz IS NULL OR r.created_at >= :createdAfter)` as const;
 const list = statement<Wanted & { after: string }, Scanned>("list_for_your_service").sql(
   `WITH page AS MATERIALIZED (
-     SELECT uuid, name, plan, region, options, state, created_at, app_id, app_name FROM resources
+     SELECT uuid, name, plan, region, options, state, created_at, suspended_at, suspend_reason, app_id, app_name FROM resources
      WHERE uuid > :after ORDER BY uuid LIMIT ${SCANNED}
    )
    SELECT last.uuid AS "upTo", found.*
    FROM (SELECT uuid FROM page ORDER BY uuid DESC LIMIT 1) last LEFT JOIN LATERAL (
      SELECT ${KIT_RESOURCE} FROM page r
-     WHERE ${IS_ALIVE} AND (:plan::text IS NULL OR r.plan = :plan) AND (:region::text IS NULL OR r.region = :region)
-       AND (:state::text IS NULL OR r.state = :state)
-       AND (:createdBefore::timestamptz IS NULL OR r.created_at < :createdBefore)
-       AND (:createdAfter::timestamptz IS NULL OR r.created_at >= :createdAfter)) found ON true
+     WHERE ${IS_ALIVE} AND ${IS_WANTED} AND (:state::text IS NULL OR r.state = :state)
+       AND (:suspended::bool IS NULL OR (r.suspended_at IS NOT NULL) = :suspended)) found ON true
    ORDER BY found.uuid`,
 );
 
+// Few among the steps, which are few among the resources.
+const listEnded = statement<Omit<Wanted, "state"> & { after: string }, Row>(
+  "list_ended_for_your_service",
+).sql(
+  `SELECT * FROM (SELECT ${ENDED} AND s.uuid > :after AND ${IS_WANTED}) ended
+   WHERE :suspended::bool IS NULL OR ("suspendedAt" IS NOT NULL) = :suspended ORDER BY uuid LIMIT ${SCANNED}`,
+);
+
 /** A page of the resources wanted, in the order of their uuids. `upTo`: where the next page begins; `null`: there is none. */
-export async function listForVendor({ db, offer }: Sells, after: string, filter: ResourceFilter) {
-  const { plan = null, region = null, state = null, createdBefore = null, createdAfter = null } = filter;
-  const rows = await db.query(list, { after, plan, region, state, createdBefore, createdAfter });
-  const resources = rows.flatMap(({ upTo: _, ...row }) => (row.uuid === null ? [] : [asSold(offer, row)]));
+export async function listForVendor(ctx: Sells, after: string, filter: ResourceFilter) {
+  const { plan = null, region = null, state = null, suspended = null } = filter;
+  const { createdBefore = null, createdAfter = null } = filter;
+  const wanted = { after, plan, region, suspended, createdBefore, createdAfter };
+  if (state === "deprovisioning") {
+    const rows = await ctx.db.query(listEnded, wanted);
+    return { resources: rows.map((row) => kitResource(ctx, row)), upTo: rows.at(-1)?.uuid ?? null };
+  }
+  const rows = await ctx.db.query(list, { ...wanted, state });
+  const resources = rows.flatMap(({ upTo: _, ...row }) => (row.uuid === null ? [] : [kitResource(ctx, row)]));
   return { resources, upTo: rows[0]?.upTo ?? null };
 }
 

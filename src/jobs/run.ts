@@ -12,6 +12,7 @@ export const JOB_NAMES = [
   "run-vendor-steps",
   "run-your-jobs",
   "run-rotations",
+  "run-suspensions",
   "plan-rotations",
   "find-late-steps",
   "look-at-apps",

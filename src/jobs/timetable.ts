@@ -40,6 +40,7 @@ export function timetable(ctx: Context): Job[] {
     // A job for each lane, because a run waits while all places of its lane are taken.
     "run-vendor-steps": { ...ofLane("vendor"), mayCompute: true },
     "run-rotations": { ...ofLane("rotation"), mayCompute: true },
+    "run-suspensions": { ...ofLane("suspension"), mayCompute: true },
     "plan-rotations": { run: () => planRotations(ctx) },
     // The jobs of your service.
     "run-your-jobs": {

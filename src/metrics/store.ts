@@ -42,7 +42,7 @@ const queue = (name: string, table: string, condition: string, isWaiting = "true
    FROM (SELECT due_at ${columns} FROM ${table} WHERE due_at <= now() AND ${condition} ORDER BY 1 LIMIT ${MOST_ROWS_WAITING}) waiting
    WHERE ${isWaiting}`;
 
-// Of each lane some rows are read: rotations of all resources may take hours, and hide nothing else.
+// Of each lane some rows are read: rotations of all resources, or suspensions of many, may take hours, and hide nothing else.
 const stepsDue = (lane: LaneName) => `(SELECT due_at, uuid, id, kind, detail, created_at FROM steps
      WHERE due_at <= now() AND ${whereIn(lane)}
        -- A step that a process is working on is not late.
@@ -60,6 +60,7 @@ const QUEUES = [
   ),
   queueOfSteps("steps", `(${stepsDue("vendor")} UNION ALL ${stepsDue("platform")})`),
   queueOfSteps("rotations", stepsDue("rotation")),
+  queueOfSteps("suspensions", stepsDue("suspension")),
 ].join("\nUNION ALL\n");
 
 const named = VENDOR_CALL_KINDS.map((kind) => `('${kind}', '${functionOf(kind)}')`).join();
@@ -149,6 +150,11 @@ const OF_WORK = [
     "addon_unknown_resources",
     "Resources that the platform asked about and that were never provisioned here, to 10000",
     marksOf("unknown_resource"),
+  ),
+  counting(
+    "addon_suspended",
+    "Resources that are suspended, to 10000",
+    `(SELECT FROM resources WHERE suspended_at IS NOT NULL LIMIT ${MOST_ROWS_WAITING}) suspended`,
   ),
   counting(
     "addon_restore_held",

@@ -39,6 +39,8 @@ export interface KeptOf extends Pick<Resource, "uuid" | "attached"> {
   events: { at: string; type: string; detail: object }[];
   people: { email: string | null; userId: string | null; signedOnAt: string }[];
   actions: (Pick<OperatorAction, "action" | "state"> & { at: string })[];
+  /** What the clean-up of an ended resource keeps of it; null: it is done, or the resource has not ended. */
+  kept: Record<string, unknown> | null;
   /** Provisions of it that were refused. */
   lost: (Pick<LostSale, "plan" | "name" | "reason"> & { at: string })[];
 }
@@ -52,6 +54,7 @@ const toExport = statement<{ uuids: readonly string[] }, KeptOf & SealedOf>("rea
       FROM customer_sessions s WHERE s.uuid = u.uuid) AS people,
      (SELECT coalesce(jsonb_agg(jsonb_build_object('at', a.started_at, 'action', a.action, 'state', a.state) ORDER BY a.id), '[]')
       FROM operator_actions a WHERE a.uuid = u.uuid) AS actions,
+     (SELECT s.detail->'kept' FROM steps s WHERE s.uuid = u.uuid AND s.kind = 'clean_up' LIMIT 1) AS kept,
      (SELECT coalesce(jsonb_agg(jsonb_build_object('at', l.at, 'plan', l.plan, 'name', l.name, 'reason', l.reason) ORDER BY l.at), '[]')
       FROM lost_sales l WHERE l.uuid = u.uuid) AS lost
    FROM unnest(:uuids::uuid[]) AS u(uuid) JOIN resources r ON r.uuid = u.uuid`,

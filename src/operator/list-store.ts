@@ -14,6 +14,8 @@ export interface Wanted {
   credential: string | null;
   /** Only those that the platform no longer has. */
   isGone: boolean;
+  /** Only those that are suspended. */
+  isSuspended: boolean;
   plan: string | null;
   /** The name of the app, or its id. */
   app: string | null;
@@ -75,6 +77,7 @@ const WHERE = `(:state::text IS NULL OR r.state = :state) AND (:plan::text IS NU
      AND (:text::text IS NULL OR :text IN (r.plan, r.region)
        OR ${contains(`concat_ws(E'\\n', r.uuid, r.name, r.app_name, r.app_id)`, ":text")}
        OR r.uuid IN (SELECT uuid FROM customer_sessions WHERE ${contains("email", ":text")} LIMIT ${MOST_FAILING}))
+     AND (NOT :isSuspended::bool OR r.suspended_at IS NOT NULL)
      AND (NOT :isGone::bool OR (${whereCan("change_plan")}
        AND r.uuid IN (SELECT uuid FROM ledger_marks WHERE kind = 'gone_at_platform' LIMIT ${MOST_FAILING})))
      AND (NOT :isFailing::bool OR r.uuid IN (

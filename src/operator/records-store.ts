@@ -25,6 +25,8 @@ const RESOURCE = columnsOf<Typed<Resource, { state: ResourceState }>>()(
   "attachedAs",
   "createdAt",
   "updatedAt",
+  "suspendedAt",
+  "suspendReason",
 );
 const CREDENTIAL = columnsOf<Credential>()(
   "c",

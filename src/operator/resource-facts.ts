@@ -3,8 +3,9 @@ import { adviceOn, GONE, momentAway, type NamedFact, planInWords } from "./wordi
 
 /** What the command line and the page both show of a resource, by title. */
 export function factsOf(resource: WholeResource) {
-  const { uuid, name, plan, region, state, app, attachedAs, credential, steps, createdAt, updatedAt } =
-    resource;
+  const { uuid, name, plan, region, state, suspended, app, attachedAs } = resource;
+  const { credential, steps, createdAt, updatedAt } = resource;
+  resource;
   const isGone = credential.flags.includes("gone_at_platform");
   const advice = isGone ? GONE : adviceOn(credential.state, credential.reason);
   return {
@@ -14,6 +15,7 @@ export function factsOf(resource: WholeResource) {
       Plan: planInWords(plan),
       Region: region,
       State: state,
+      ...(suspended && { "Suspended since": suspended.since, Reason: suspended.reason }),
       App: app?.name,
       "App id": app?.id,
       ...(attachedAs && { "Attached as": `${attachedAs}, with which its config vars begin there` }),

@@ -16,7 +16,7 @@ export type ResourcePage = Awaited<ReturnType<typeof listResources>>;
 export interface Search {
   /** A part, in any case, of the uuid, the name, the app's name or id, or of the e-mail of who is signed on; or the plan or the region. */
   text?: string | undefined;
-  /** Of the resource, of its credential, or `gone_at_platform`. */
+  /** Of the resource, of its credential, `suspended`, or `gone_at_platform`. */
   state?: string | undefined;
   /** What fails: a kind of step, `exchange`, `refresh`, or `any` of these; `hanging`: a call of a function that goes on. */
   failing?: string | undefined;
@@ -25,11 +25,14 @@ export interface Search {
   plan?: string | undefined;
   /** The app's name or id. */
   app?: string | undefined;
+  /** Only those that are suspended, whatever the state. */
+  suspended?: boolean | undefined;
   sort?: string | undefined;
   after?: string | undefined;
 }
 
-export const STATES: readonly string[] = [...RESOURCE_STATES, ...STATES_OF_RESOURCES, GONE];
+const SUSPENDED = "suspended";
+export const STATES: readonly string[] = [...RESOURCE_STATES, SUSPENDED, ...STATES_OF_RESOURCES, GONE];
 
 const STEPS = Object.keys(STEP_KINDS);
 /** The states of credentials in which a call to the token endpoint may have failed. */
@@ -40,6 +43,10 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
 /** A call of a function of the vendor's that goes on. */
 const HANGING = "hanging";
 export const FAILING: readonly string[] = ["any", HANGING, ...Object.keys(CALLS), ...STEPS];
+
+/** "provisioned", or "provisioned, suspended". */
+export const stateInWords = ({ state, suspended }: Pick<ResourceRecord, "state" | "suspended">): string =>
+  suspended === null ? state : `${state}, suspended`;
 
 const oneOf = (what: string, known: readonly string[], given: string | undefined) => {
   if (given !== undefined && !known.includes(given))
@@ -56,7 +63,8 @@ export async function listResources(db: Database, { sort = "since", after, ...se
   if (after !== undefined && place === null)
     throw new UsedWrongly(`"${after}" is not a place in the list: use the "next" of a page.`);
   const page = { sort: sort as Sort, after: place, size: size + 1 };
-  const wanted = { text, plan, app, ...stateOf(search), ...failingOf(search) };
+  const isSuspended = search.suspended === true || search.state === SUSPENDED;
+  const wanted = { text, plan, app, isSuspended, ...stateOf(search), ...failingOf(search) };
   const { uuids: found, total } = await listed(db, wanted, page).catch(tooSlow);
   const uuids = found.slice(0, size);
   const resources = await recordsOf(db, uuids);

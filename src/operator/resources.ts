@@ -6,13 +6,15 @@ import type { Database } from "../database/database.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import type { Queryable } from "../database/statement.ts";
 import { Refusal } from "../errors.ts";
+import { readReason, storeImportedSuspension } from "../extend/suspension-store.ts";
 import { wakeBy } from "../jobs/run.ts";
 import { forgetAbout, type MarkKind } from "../ledgers/store.ts";
 import { createLog } from "../logging/log.ts";
 import { PACE } from "../pace.ts";
 import type { Named } from "../platform/types.ts";
-import type { Offer } from "../resources/contract.ts";
+import type { Offer, Suspended } from "../resources/contract.ts";
 import { deprovision } from "../resources/deprovision.ts";
+import { forgetKept } from "../resources/end-store.ts";
 import type { ProvisionRequest } from "../resources/rows.ts";
 import { isAlive, RESOURCE_STATES } from "../resources/states.ts";
 import { findResource, insertProvisions, storeImportedApp } from "../resources/store.ts";
@@ -59,13 +61,15 @@ export async function showResource(db: Database, uuid: string) {
 }
 
 function recordOf(row: RecordRow) {
-  const { uuid, name, plan, region, state, appId, appName, attachedAs, createdAt, updatedAt } = row;
+  const { uuid, name, plan, region, state, suspendedAt, appId, appName, attachedAs, createdAt, updatedAt } =
+    row;
   return {
     uuid,
     name,
     plan,
     region,
     state,
+    suspended: suspendedAt && { since: suspendedAt.toISOString(), reason: row.suspendReason! },
     credential: credentialOf(row),
     app: appId === null ? null : { id: appId, name: appName ?? appId },
     /** The name that takes the place of the declared prefix in the app's config vars; null: it is none. */
@@ -113,7 +117,7 @@ function waiting({ kind, attempts, lastError, detail, dueAt, leasedUntil }: Step
 
 /**
  * Does locally what a deprovision by the platform would do; it needs no keys, and the service carries out the clean-up. Of
- * a tombstone it clears what its events say, and what is kept of it as a lost sale; of a uuid that only the platform asked
+ * a tombstone it clears what its events say, what its clean-up keeps, and what is kept of it as a lost sale; of a uuid that only the platform asked
  * about, that it did. Throws {@link UnknownResource}.
  */
 export async function eraseResource(db: Database, uuid: string): Promise<{ erased: string }> {
@@ -127,6 +131,7 @@ export async function eraseResource(db: Database, uuid: string): Promise<{ erase
     await deprovision({ db, log, pace: PACE, trace: NO_TRACE, wake: wakeBy(() => undefined) }, uuid);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
+    await forgetKept(db, uuid);
     const { event, lostSale } = await db.prisma();
     await event.updateMany({ where: { uuid }, data: { detail: {} } });
     await lostSale.updateMany({ where: { uuid }, data: { name: null } });
@@ -164,6 +169,7 @@ export async function importInstallations(
 
 export type Installation = Pick<ProvisionRequest, "uuid" | "plan" | "region" | "name"> & {
   app: Named | null;
+  suspended: Suspended | null;
 };
 
 const NOTHING = {
@@ -177,7 +183,7 @@ const NOTHING = {
 /** False: the uuid was stored before. */
 export async function importOne(
   ctx: Pick<Context, "db" | "vault" | "pace">,
-  { app, ...installation }: Installation,
+  { app, suspended, ...installation }: Installation,
 ): Promise<boolean> {
   const { uuid } = installation;
   // By it the row is found that an earlier try wrote, of which the acknowledgement was lost.
@@ -188,6 +194,7 @@ export async function importOne(
     const stored = await ctx.db.transaction(async (tx) => {
       const [born] = await insertProvisions({ ...ctx, db: tx }, [row]);
       if (born && app) await storeImportedApp(tx, uuid, app);
+      if (born && suspended) await storeImportedSuspension(tx, uuid, suspended);
       return born;
     });
     return stored !== null || isWrittenBy(ctx.db, uuid, requestId);
@@ -195,7 +202,7 @@ export async function importOne(
 }
 
 /**
- * One line of an import, `{uuid, plan, region?, name?, app?}`, as of an export; further members are ignored. The plan is the bare name or, as
+ * One line of an import, `{uuid, plan, region?, name?, app?, suspended?}`, as of an export; further members are ignored. The plan is the bare name or, as
  * the platform's API writes it, `service:plan`. It must be on offer: the vendor's functions are called with it later.
  */
 export function readInstallation(
@@ -217,7 +224,17 @@ export function readInstallation(
   const plan = String(named).replace(/^[^:]*:/, "");
   if (!Object.hasOwn(offer.plans, plan)) return { uuid, reason: "unknown_plan" };
   if (!isKeepable(region) || !isKeepable(name)) return { uuid, reason: "bad_text" };
-  return { uuid, plan, region, name, app: appIn(more["app"]) };
+  const suspended = suspendedIn(more["suspended"]);
+  if (suspended === "unreadable") return { uuid, reason: "bad_text" };
+  return { uuid, plan, region, name, app: appIn(more["app"]), suspended };
+}
+
+/** What cannot be read is no resource that works: its line is not usable. */
+function suspendedIn(value: unknown): Suspended | null | "unreadable" {
+  if (value === undefined || value === null) return null;
+  const { since, reason: given } = isJsonObject(value) ? value : {};
+  const [at, reason] = [new Date(String(since)), readReason(given)];
+  return reason === null || Number.isNaN(at.getTime()) ? "unreadable" : { since: at, reason };
 }
 
 /** Null if it is none that can be stored: the platform is asked for it when there are tokens. */

@@ -35,7 +35,8 @@ export function State({ tone, children }: { tone: Tone; children: ComponentChild
 }
 
 /** Whether the add-on can be used. */
-export function StateOf({ resource: { state } }: { resource: CustomerResource }) {
+export function StateOf({ resource: { state, suspended } }: { resource: CustomerResource }) {
+  if (suspended) return <State tone="bad">Suspended</State>;
   if (state === "provisioned") return <State tone="good">Ready</State>;
   return <State tone="busy">Being made; this takes a few minutes</State>;
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { ConfigVarOf, Offer, PlanMeans, PlanOf, RegionOf } from "../offer.ts";
 import type { Page } from "../pages/pages.tsx";
+import type { Suspended } from "../resources/contract.ts";
 
 /**
  * One add-on resource, as the vendor's page for its customer sees it. For the page, marks in its texts that turn or hide
@@ -19,6 +20,8 @@ export interface CustomerResource<Sold extends Offer = Offer> extends PlanMeans<
   state: "provisioning" | "provisioned";
   /** The last sentence of your `finish`, while it is not done; null: it said nothing, or nothing is deferred. */
   progress: string | null;
+  /** Since when it is suspended, and why; null: it is not. The kit says so above your page. */
+  suspended: Suspended | null;
   /** The app on which the add-on was installed; null while it is not known. */
   appName: string | null;
   /** The app's config vars, by the names in your offer. */

@@ -61,6 +61,8 @@ const RESOURCE = columnsOf<Resource>()(
   "appId",
   "appName",
   "createdAt",
+  "suspendedAt",
+  "suspendReason",
   "attachedAs",
   "sealedConfig",
 );
@@ -158,6 +160,7 @@ export async function findCustomerResource(
 /** With the names that its app has for config vars. */
 function asCustomersSee({ vault, offer }: Needs & Selling, found: FoundResource): CustomerResource {
   const { uuid, name, plan, isChangingPlan, region, state, appName, createdAt, attachedAs, progress } = found;
+  const { suspendedAt: since, suspendReason } = found;
   return {
     uuid,
     name,
@@ -167,6 +170,7 @@ function asCustomersSee({ vault, offer }: Needs & Selling, found: FoundResource)
     state,
     appName,
     createdAt,
+    suspended: since && { since, reason: suspendReason! },
     progress: progress && withNamesInApp(offer, attachedAs, progress),
     ...meaningOf(offer, plan),
     configVars: varsInApp(offer, attachedAs, publicValues({ vault, offer }, found)),

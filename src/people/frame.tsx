@@ -5,6 +5,7 @@ import { visible } from "../marks.ts";
 import { addressOf } from "../pages/address.ts";
 import type { Around } from "../pages/pages.tsx";
 import { State, type Tone } from "../parts/cards.tsx";
+import type { Suspended } from "../resources/contract.ts";
 import { orNullAfter, sharedFor } from "../within.ts";
 import type { BrandOfPages } from "./brand.ts";
 import { type CurrentNotice, currentNotice, type Severity } from "./notice.ts";
@@ -65,6 +66,7 @@ export function frameOf(ctx: Context, request: Request, { notice, visit, person,
       <>
         {banner}
         {notice && <Notice of={notice} />}
+        {visit?.resource.suspended && <Suspension of={visit.resource.suspended} />}
         {visit && <Menu ctx={ctx} visit={visit} base={base} />}
       </>
     ),
@@ -123,7 +125,7 @@ const TITLES: Readonly<Record<Severity, [Tone, string]>> = {
   outage: ["bad", "Outage"],
 };
 
-const UNTIL = new Intl.DateTimeFormat("en-GB", {
+const MINUTE = new Intl.DateTimeFormat("en-GB", {
   day: "numeric",
   month: "long",
   year: "numeric",
@@ -132,6 +134,20 @@ const UNTIL = new Intl.DateTimeFormat("en-GB", {
   timeZone: "UTC",
   timeZoneName: "short",
 });
+
+/** The reason is written out here too, as the vendor's page around it may keep its marks. */
+function Suspension({ of: { since, reason } }: { of: Suspended }) {
+  return (
+    <aside class="warning" aria-label="The add-on is suspended">
+      <p>
+        <State tone="busy">Suspended</State> <bdi>{visible(reason)}</bdi>
+        <small>
+          Since <time dateTime={since.toISOString()}>{MINUTE.format(since)}</time>
+        </small>
+      </p>
+    </aside>
+  );
+}
 
 /** Its text is written out here too, as the vendor's page around it may keep its marks. */
 export function Notice({ of: { text, severity, until } }: { of: CurrentNotice }) {
@@ -142,7 +158,7 @@ export function Notice({ of: { text, severity, until } }: { of: CurrentNotice })
         <State tone={tone}>{title}</State> <bdi>{visible(text)}</bdi>
         {until !== null && (
           <small>
-            Until <time dateTime={until.toISOString()}>{UNTIL.format(until)}</time>
+            Until <time dateTime={until.toISOString()}>{MINUTE.format(until)}</time>
           </small>
         )}
       </p>

@@ -121,11 +121,14 @@ function plainPage({ name, plan, isChangingPlan, region, state, appName }: Custo
   };
 }
 
+const isPlain = (value: unknown): value is object =>
+  Object.prototype.toString.call(value) === "[object Object]";
+
 /** What a page is made of, with the marks in names from outside visible: the page's own may stay. */
 function withMarks<Shown extends object>(members: Shown): Shown {
   const shown = Object.entries(members).map(([name, value]: [string, unknown]) => [
     name,
-    typeof value === "string" ? visible(value) : value,
+    typeof value === "string" ? visible(value) : isPlain(value) ? withMarks(value) : value,
   ]);
   // Parameters of an address have no prototype.
   return Object.assign(

@@ -31,8 +31,8 @@ export interface YourService<Sold extends Offer = Offer> {
   ): Promise<Done<Sold> | NotYet>;
   /**
    * Removes everything that was made, also after a provision that failed half-way. Like `finish`, it has a limit and may
-   * answer `later`. Derive the names of what you make from the uuid: a deprovisioned resource has no name and no options,
-   * and an orphan that only your backend has (`list` of Extensions) has only its uuid and an empty plan.
+   * answer `later`. Derive the names of what you make from the uuid: an orphan that only your backend has (`list` of
+   * Extensions) has only its uuid and an empty plan. Read here the usage that no job has read yet.
    */
   deprovision(resource: EndedResource<Sold>): Promise<void | NotYet>;
   /** Closes connections and timers when the process stops or could not start. No function is called after it. */
@@ -43,7 +43,7 @@ export interface YourService<Sold extends Offer = Offer> {
 export interface VendorResource<Sold extends Offer = Offer> extends PlanMeans<Sold> {
   /** The platform's id of the resource, lower case. */
   uuid: string;
-  /** The name that customers see; `null` if the platform sent none, and after the deprovision. */
+  /** The name that customers see; `null` if the platform sent none. */
   name: string | null;
   /** The bare plan name, such as `basic`; one of the offer, which may be retired. */
   plan: PlanOf<Sold>;
@@ -53,6 +53,8 @@ export interface VendorResource<Sold extends Offer = Offer> extends PlanMeans<So
    * whatever their names.
    */
   options: OptionsOf<Sold>;
+  /** Whether the resource is suspended. What changes it, such as `changePlan`, must leave it suspended. */
+  suspended: Suspended | null;
   /** The same at each call for one step. */
   idempotencyKey: string;
   /**
@@ -66,13 +68,25 @@ export interface VendorResource<Sold extends Offer = Offer> extends PlanMeans<So
   logDrainToken: Secret | null;
 }
 
-/** What `deprovision` gets: the plan of an orphan that only your backend has is empty, and the options may be erased. */
+/** Since when a resource is suspended, and why, in the words that its customer reads. */
+export interface Suspended {
+  since: Date;
+  reason: string;
+}
+
+/**
+ * A resource that has ended, as `deprovision` sees it. The kit keeps its name and its options until the clean-up is done, at
+ * most 30 days; then `name` is `null`, and `options` is empty. The plan of an orphan that only your backend has is empty.
+ */
 export interface EndedResource<Sold extends Offer = Offer> extends Omit<
   VendorResource<Sold>,
   "plan" | "options"
 > {
   plan: PlanOf<Sold> | "";
   options: Partial<OptionsOf<Sold>>;
+  /** When it was requested, and when it ended. `null` for an orphan, and for a provision that failed at once. */
+  createdAt: Date | null;
+  endedAt: Date | null;
 }
 
 /** The work is done: the app's config vars (the full set), and a sentence for the customer. */

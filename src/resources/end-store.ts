@@ -7,7 +7,7 @@ import type { Vault } from "../vault/vault.ts";
 import { NOTICED } from "../work/lease.ts";
 import { sealAnswer } from "./answers.ts";
 import { whereCan } from "./states.ts";
-import { IS_VENDOR_CALL } from "./step-kinds.ts";
+import { IS_VENDOR_CALL, whereIn } from "./step-kinds.ts";
 import { lockedResource } from "./store.ts";
 
 // The statements that end a resource.
@@ -35,14 +35,18 @@ type End = { uuid: string } & Record<"requestId" | "traceparent", string | null>
  *
  *   resources    the new state; every secret is erased
  *   credentials  every secret is erased; the lease number rises, so a call under way cannot store its result
- *   steps        all steps are deleted, a clean-up is written
+ *   steps        all steps are deleted, a clean-up is written, with what it keeps of the resource
  *   events       the cause of the end
  */
 const ending = <Sets extends string, Where extends string>(
   event: string,
   { sets, where, credential }: { sets: Sets; where: Where; credential: string },
 ) =>
-  `WITH gone AS (
+  `WITH was AS (
+     SELECT jsonb_build_object('kept', jsonb_build_object('name', name, 'options', options, 'createdAt', created_at,
+       'endedAt', now(), 'suspendedAt', suspended_at, 'suspendReason', suspend_reason)) AS detail
+     FROM resources WHERE uuid = :uuid
+   ), gone AS (
      UPDATE resources r SET ${sets}, sealed_config = NULL, sealed_log_input_url = NULL, sealed_log_drain_token = NULL, updated_at = now()
      WHERE uuid = :uuid AND ${where} RETURNING uuid
    ), erased AS (
@@ -64,8 +68,8 @@ const ending = <Sets extends string, Where extends string>(
      -- The clean-up begins when the running calls have noticed the end of the resource.
      SELECT greatest(max(until), ${NOTICED}) AS at FROM running WHERE until IS NOT NULL HAVING count(*) > 0
    ), cleaning AS (
-     INSERT INTO steps (uuid, kind, key, due_at, leased_until, request_id, traceparent)
-     SELECT uuid, 'clean_up',
+     INSERT INTO steps (uuid, kind, detail, key, due_at, leased_until, request_id, traceparent)
+     SELECT uuid, 'clean_up', (SELECT detail FROM was),
        -- A clean-up that was already written keeps its idempotency key.
        coalesce((SELECT key FROM cancelled WHERE kind = 'clean_up' LIMIT 1), gen_random_uuid()),
        coalesce((SELECT at FROM noticed), now()), (SELECT at FROM noticed),
@@ -84,7 +88,7 @@ const IS_STRANDED = `(c.state = 'grant_lost' AND c.due_at IS NULL
 const leaveTombstone = statement<End, { uuid: string }>("deprovision").sql(
   ending("deprovisioned", {
     sets: `state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL, sealed_answer = NULL,
-       app_id = NULL, app_name = NULL, attached_as = NULL`,
+       app_id = NULL, app_name = NULL, attached_as = NULL, suspended_at = NULL, suspend_reason = NULL`,
     where: whereCan("deprovision"),
     credential: `state = 'erased', reason = NULL, last_error = NULL`,
   }),
@@ -112,6 +116,19 @@ const leaveTombstoneOfUnseen = statement<{ uuid: string }, { uuid: string }>("de
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'deprovisioned_before_provision' FROM unseen RETURNING uuid`,
 );
+
+// A clean-up that fails for a month keeps no data of the customer any longer.
+const forget = statement<{ uuid: string | null }>("forget_kept").sql(
+  `UPDATE steps s SET detail = s.detail || jsonb_build_object('kept',
+     s.detail->'kept' || '{"name": null, "options": {}, "suspendedAt": null, "suspendReason": null}')
+   WHERE s.due_at IS NOT NULL AND s.${whereIn("vendor")} AND s.kind = 'clean_up' AND s.detail ? 'kept'
+     AND (s.uuid = :uuid OR (:uuid::uuid IS NULL AND s.created_at < now() - interval '30 days'
+       AND (s.detail->'kept'->>'name', s.detail->'kept'->'options', s.detail->'kept'->>'suspendReason')
+         IS DISTINCT FROM (NULL, '{}'::jsonb, NULL)))`,
+);
+
+/** Erases the name and the options that the clean-up of one resource keeps; with `null`, of all that ended 30 days ago. */
+export const forgetKept = (db: Queryable, uuid: string | null) => db.query(forget, { uuid });
 
 /**
  * Ends a resource. Returns `false` if it had ended before, or if the uuid was not stored; an unknown uuid gets a

@@ -3,6 +3,7 @@ import type { Database } from "../database/database.ts";
 import { type Queryable, statement } from "../database/statement.ts";
 import { whereBroughtBack } from "../processes/history-store.ts";
 import { GIVEN_UP_AFTER, LATER_MEMBERS } from "../work/queue.ts";
+import { forgetKept } from "./end-store.ts";
 import { whereCan } from "./states.ts";
 import { HAS_TOKENS, whereOfPlanChange } from "./step-kinds.ts";
 import { wakeAll } from "./steps.ts";
@@ -50,7 +51,10 @@ export const expireSteps = (db: Queryable) => db.query(expire);
 /** Gives up one provision that the vendor's service has not completed, whatever its age. */
 export const expireProvision = (tx: Queryable, uuid: string) => tx.query(expireOne, { uuid });
 
-/** Gives up the provisions that took too long, and wakes the steps whose tokens are there. */
+/**
+ * Gives up the provisions that took too long, wakes the steps whose tokens are there, and forgets the customers of clean-ups
+ * that take too long.
+ */
 export async function findLateSteps(ctx: Context): Promise<void> {
   const expired = await expireSteps(ctx.db);
   for (const { uuid } of expired)
@@ -58,6 +62,7 @@ export async function findLateSteps(ctx: Context): Promise<void> {
       { alarm: "provision_failed", uuid },
       "Provision given up: it was not completed within 11 hours",
     );
+  await forgetKept(ctx.db, null);
   const woken = await wakeSteps(ctx.db);
   if (woken + expired.length > 0) wakeAll(ctx);
 }

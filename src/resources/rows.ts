@@ -40,6 +40,8 @@ export const RESOURCE_COLUMNS = columnsOf<
   "sealedConfig",
   "sealedLogInputUrl",
   "sealedLogDrainToken",
+  "suspendedAt",
+  "suspendReason",
 );
 
 /** `plan`: the plan that the vendor's service has made. While it changes, the step holds the new plan. */

@@ -12,10 +12,10 @@ import { RESOURCE_COLUMNS, type ResourceRow } from "./rows.ts";
 
 /**
  * The lanes of the queue. Steps that only call the platform take a moment; the vendor's functions may take minutes; a
- * rotation of all resources may take hours. Each lane is claimed separately and has its own limit, so that no lane waits
- * for a slower one.
+ * rotation of all resources, or a job that suspends many, may take hours. Each lane is claimed separately and has its own
+ * limit, so that no lane waits for a slower one.
  */
-export const LANE_NAMES = ["vendor", "platform", "rotation"] as const;
+export const LANE_NAMES = ["vendor", "platform", "rotation", "suspension"] as const;
 export type LaneName = (typeof LANE_NAMES)[number];
 
 /**
@@ -33,6 +33,8 @@ export const STEP_KINDS = {
   report_failure: { lane: "platform" },
   rotate: { lane: "rotation" },
   retire: { lane: "rotation", isIndependent: true },
+  suspend: { lane: "suspension" },
+  resume: { lane: "suspension" },
 } as const satisfies Record<string, { lane: LaneName; isIndependent?: true }>;
 
 export type StepKind = keyof typeof STEP_KINDS;
@@ -85,8 +87,10 @@ export const whereTurn = (step: string): string =>
 /** SQL condition: the step may begin. */
 export const whereNext = (step: string): string => `(${whereNotHeld(step)} AND ${whereTurn(step)})`;
 
-/** SQL: a due time that is earlier than that of every waiting rotation. */
-export const BEFORE_ROTATIONS = `least(now(), (SELECT min(due_at) FROM steps WHERE ${whereIn("rotation")}) - interval '1 millisecond')`;
+/** SQL: a due time that is earlier than that of every waiting step of a lane. */
+export const beforeAllIn = (lane: LaneName): string =>
+  `least(now(), (SELECT min(due_at) FROM steps WHERE ${whereIn(lane)}) - interval '1 millisecond')`;
+export const BEFORE_ROTATIONS = beforeAllIn("rotation");
 
 /** SQL list: the states of a credential in which the platform can be called, now or once it is refreshed. */
 export const HAS_TOKENS = `'active', 'needs_reauth'`;
@@ -98,11 +102,32 @@ export interface Step extends ClaimedStep {
    * `plan`: the new plan of a plan change, in its `change_plan`, `finish` and `announce`. `isAccepted`: the platform was
    * answered "done" or "later". `isLate`: the 11-hour alarm was raised. `retires`: names what a rotation replaced, from
    * the new credentials to their `retire`. `isDoubted`: the `discover` checks whether the platform still has the add-on.
+   * `reason`: why a `suspend` was requested. `isAgain`: the `suspend` follows a change of a suspended resource. `kept`:
+   * what a `clean_up` keeps of the ended resource.
    */
-  detail: { plan?: string; isAccepted?: boolean; isLate?: boolean; retires?: Json; isDoubted?: boolean };
+  detail: {
+    plan?: string;
+    isAccepted?: boolean;
+    isLate?: boolean;
+    retires?: Json;
+    isDoubted?: boolean;
+    reason?: string;
+    isAgain?: boolean;
+    kept?: KeptOfEnded;
+  };
   resource: ResourceRow;
   /** What the vendor's function returned, if it ended in this process. */
   result?: Result;
+}
+
+/**
+ * What the clean-up of an ended resource keeps of it, since the resource itself is erased. Times are ISO 8601. The step is
+ * deleted when the clean-up is done (end-store.ts).
+ */
+export interface KeptOfEnded extends Pick<ResourceRow, "name" | "options" | "suspendReason"> {
+  createdAt: string;
+  endedAt: string;
+  suspendedAt: string | null;
 }
 
 /** The runner of the steps of resources (steps.ts). */

@@ -7,7 +7,14 @@ import type { Claim } from "../work/step.ts";
 import type { Result } from "./answers.ts";
 import { mergedSet, openConfig, sealConfig, wantedOf } from "./config-vars.ts";
 import { whereCan } from "./states.ts";
-import { BEFORE_ROTATIONS, HAS_TOKENS, type Step, whereAnnouncing, whereOfPlanChange } from "./step-kinds.ts";
+import {
+  BEFORE_ROTATIONS,
+  beforeAllIn,
+  HAS_TOKENS,
+  type Step,
+  whereAnnouncing,
+  whereOfPlanChange,
+} from "./step-kinds.ts";
 import { findResource } from "./store.ts";
 
 // The statements that store the result of a step. Each ends the step and writes its results in one statement: the wanted
@@ -26,7 +33,7 @@ const CREDENTIAL = `(SELECT c.state FROM credentials c WHERE c.uuid = s.uuid)`;
 //          └─ else its kind becomes: done ─▶ announce (a rotation keeps its kind, and notes what it replaced)
 //                                    later ─▶ finish
 //                                    refused ─▶ report_failure
-//   resources ─ done ─▶ the config vars and the plan
+//   resources ─ done ─▶ the config vars and the plan; a suspended one gets a step that suspends it again
 //   events    ─ what happened
 //
 // The resource is locked first, so that a statement that ends the resource and this one cannot both end the step.
@@ -75,7 +82,11 @@ const settle = statement<Settle, { isAccepted: boolean }>("settle_steps").sql(
    ), made AS (
      UPDATE resources r SET sealed_config = :config::bytea, plan = n.plan, updated_at = now(),
        rotated_at = CASE WHEN n.kind = 'rotate' THEN now() ELSE r.rotated_at END
-     FROM next n WHERE r.uuid = n.uuid AND :is = 'done'
+     FROM next n WHERE r.uuid = n.uuid AND :is = 'done' RETURNING r.uuid, r.suspended_at
+   ), again AS (
+     -- A change of a suspended resource may have made it work again, so it is suspended once more.
+     INSERT INTO steps (uuid, kind, detail, due_at)
+     SELECT uuid, 'suspend', '{"isAgain": true}', ${beforeAllIn("suspension")} FROM made WHERE suspended_at IS NOT NULL
    )
    SELECT detail ? 'isAccepted' AS "isAccepted" FROM next UNION ALL SELECT detail ? 'isAccepted' FROM dropped`,
 );

@@ -19,16 +19,18 @@ import {
   whereIn,
   whereNext,
 } from "./step-kinds.ts";
-import { callVendor, secretsOf, untilDone } from "./vendor-steps.ts";
+import { callVendor, endedResource, secretsOf, untilDone } from "./vendor-steps.ts";
 
 // The table of the steps of resources: the lane and the function of each kind.
 
 type RunStep = Run<Step, Answer>;
 
-/** The kinds whose functions are in `extend/rotation.ts`. */
+/** The kinds whose functions are in `extend/rotation.ts` and `extend/suspension.ts`. */
 export type RotationKind = "rotate" | "retire";
+export type SuspensionKind = "suspend" | "resume";
+type KindOfExtension = RotationKind | SuspensionKind;
 
-const KINDS: Readonly<Record<Exclude<StepKind, RotationKind>, RunStep>> = {
+const KINDS: Readonly<Record<Exclude<StepKind, KindOfExtension>, RunStep>> = {
   provision: (ctx, step, signal) =>
     callVendor(ctx, step, signal, (resource) => ctx.vendor.provision(resource)),
   finish: (ctx, step, signal) =>
@@ -36,7 +38,7 @@ const KINDS: Readonly<Record<Exclude<StepKind, RotationKind>, RunStep>> = {
   change_plan: (ctx, step, signal) =>
     callVendor(ctx, step, signal, (resource) => ctx.vendor.changePlan(resource, step.resource.plan)),
   async clean_up(ctx, step, signal) {
-    await untilDone(ctx, step, signal, (resource) => ctx.vendor.deprovision(resource));
+    await untilDone(ctx, step, signal, (resource) => ctx.vendor.deprovision(endedResource(resource, step)));
     await endStep(ctx.db, step);
   },
   announce,
@@ -50,19 +52,20 @@ const lane = (name: LaneName) =>
 export const LANES = {
   vendor: { lane: lane("vendor") },
   platform: { lane: lane("platform") },
-  // Fewer at once, because no caller waits for a rotation.
+  // Fewer at once, because no caller waits for a rotation or a suspension.
   rotation: { lane: lane("rotation"), atOnce: 4 },
+  suspension: { lane: lane("suspension"), atOnce: 4 },
 };
 
 /** Makes the runner of the steps of resources. */
 export function resourceRunner(
   ctx: Context,
-  rotation: Readonly<Record<RotationKind, RunStep>>,
+  ofExtensions: Readonly<Record<KindOfExtension, RunStep>>,
 ): ResourceWork {
   const work: Work<LaneName, ResourceRow, Step, Answer> = {
     lanes: LANES,
     stepOf,
-    kinds: { ...KINDS, ...rotation },
+    kinds: { ...KINDS, ...ofExtensions },
     isWanted,
     quotable: (ctx, { resource }, error) => mayQuote(error, secretsOf(ctx, resource)),
     judge,
@@ -81,11 +84,16 @@ export function wakeAll(ctx: Pick<Context, "wake">): void {
   ctx.wake.runSteps();
   ctx.wake.runVendorSteps();
   ctx.wake.runRotations();
+  ctx.wake.runSuspensions();
 }
 
-/** A step is unwanted if its resource has ended or its provision was done before the step was written. */
-function isWanted({ kind, resource: { state } }: Step): boolean {
+/**
+ * A step is unwanted if its resource has ended, its provision was done before the step was written, or the suspension that
+ * it is to repeat is over.
+ */
+function isWanted({ kind, detail, resource: { state, suspendedAt } }: Step): boolean {
   if (kind === "provision" && state === "provisioned") return false;
+  if (kind === "suspend" && detail.isAgain && suspendedAt === null) return false;
   return kind === "clean_up" || isAlive(state);
 }
 

@@ -162,6 +162,8 @@ function resourceOf(row: StoredProvision): ResourceRow {
     sealedConfig: null,
     sealedLogInputUrl: bytes(row.sealedLogInputUrl),
     sealedLogDrainToken: bytes(row.sealedLogDrainToken),
+    suspendedAt: null,
+    suspendReason: null,
   };
 }
 

@@ -9,7 +9,7 @@ import { untilCut } from "../within.ts";
 import { LONGEST_STEP_MS, StillUnderWay } from "../work/runner.ts";
 import { type Answer, answerOf, type Result } from "./answers.ts";
 import { isPublic, openConfig } from "./config-vars.ts";
-import type { NotYet, Outcome, Rotated, VendorResource } from "./contract.ts";
+import type { EndedResource, NotYet, Outcome, Rotated, VendorResource } from "./contract.ts";
 import { withNamesInApp } from "./names-in-app.ts";
 import type { ResourceRow } from "./rows.ts";
 import { functionOf, isOfPlanChange, type Step } from "./step-kinds.ts";
@@ -114,7 +114,9 @@ function vendorResource(
   { kind, resource, key, detail }: Step,
   signal: AbortSignal,
 ): VendorResource {
-  const { uuid, name, region } = resource;
+  const { uuid, region } = resource;
+  // A resource that has ended is erased: its clean-up has kept these.
+  const { name, options, suspendedAt: since, suspendReason: reason } = detail.kept ?? resource;
   const plan = detail.plan ?? resource.plan;
   const { limits, features } = meaningOf(offer, plan);
   const read = kind === "clean_up" ? optionsLeft : readOptions;
@@ -125,11 +127,18 @@ function vendorResource(
     limits,
     features,
     region,
-    options: read(offer.options, resource.options),
+    options: read(offer.options, options),
+    suspended: since === null ? null : { since: new Date(since), reason: reason! },
     idempotencyKey: key,
     signal,
     ...logSecrets(vault, resource),
   };
+}
+
+/** The resource of a clean-up. */
+export function endedResource(resource: VendorResource, { detail: { kept } }: Step): EndedResource {
+  const timeOf = (iso: string | undefined) => (iso === undefined ? null : new Date(iso));
+  return { ...resource, createdAt: timeOf(kept?.createdAt), endedAt: timeOf(kept?.endedAt) };
 }
 
 function logSecrets(vault: Vault, { uuid, sealedLogInputUrl, sealedLogDrainToken }: ResourceRow) {
@@ -166,7 +175,8 @@ export function secretsOf(
   });
 }
 
-async function resultOf(
+/** Calls a vendor's function and checks what it returned. A `Refusal` is a result; every other error is thrown. */
+export async function resultOf(
   ctx: Context,
   step: Step,
   signal: AbortSignal,

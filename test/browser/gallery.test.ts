@@ -126,6 +126,8 @@ inChromium("with a hundred customers", () => {
       await looksWell(page, "customer-changing");
       await open(page, some.making);
       await looksWell(page, "customer-making");
+      await open(page, some.suspended);
+      await looksWell(page, "customer-suspended");
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.getByText("You are not signed on").waitFor();
       await looksWell(page, "customer-signed-out");
@@ -147,6 +149,9 @@ inChromium("with a hundred customers", () => {
         ["resource", `/resources/${some.premium}`],
         ["resource-failing", `/resources/${some.failing}`],
         ["question", `/resources/${some.premium}/push`],
+        ["resource-suspended", `/resources/${some.suspended}`],
+        ["suspend", `/resources/${some.premium}/suspend`],
+        ["suspended", "/resources?state=suspended"],
         ["notice", "/notice"],
         ["customer", `/resources/${some.premium}/customer`],
         ["customer-usage", `/resources/${some.premium}/customer/pages/usage`],

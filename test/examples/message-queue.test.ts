@@ -22,6 +22,7 @@ import { pressed } from "./customer.ts";
 const SERVICE = "examples/message-queue/your-service";
 const TOKEN = "a-token-that-the-broker-and-we-share";
 const METRICS_PASSWORD = "a-password-of-the-scraper";
+const BILLING = "a-token-of-our-own-billing";
 const programs = await programsSelling(SERVICE);
 const broker = aBroker();
 const europe = aBroker("two");
@@ -35,6 +36,7 @@ beforeAll(async () => {
       ...{ SWEEP_CRON: "* * * * * *", SSO_SALT: SALT, METRICS_PASSWORD },
       ...{ QUEUE_API_URL_US: (await aServer(broker.answer)).url, QUEUE_API_TOKEN: TOKEN },
       QUEUE_API_URL_EU: (await aServer(europe.answer)).url,
+      BILLING_TOKEN: BILLING,
     },
   });
   await migrate({ url: life.world.environment["DATABASE_URL"]!, yours: path.resolve(SERVICE, "migrations") });
@@ -186,15 +188,140 @@ describe("a queue of the example", () => {
   });
 });
 
+const DAY_SECONDS = 24 * 3_600;
+const suspensionOf = (uuid: string) =>
+  life.world.rows(`SELECT suspend_reason AS reason FROM resources WHERE uuid = $1`, [uuid]);
+const jobsRan = async (until: () => Promise<unknown>) =>
+  eventually(async () => {
+    await life.world.forged.idleJobsAreDue();
+    await until();
+  });
+
+it("a trial ends after 14 days, as its customer reads before; the plan that the customer then chooses resumes it", async () => {
+  const { uuid } = await installed();
+  const other = await installed();
+  await life.world.quiet([uuid, other.uuid]);
+  await life.world.forged.resourceIsFrom([uuid], 14 * DAY_SECONDS + 60);
+  await life.world.forged.resourceIsFrom([other.uuid], 14 * DAY_SECONDS - 600);
+  const browser = aBrowser(() => url);
+  const read = async (which: string) => {
+    await browser.post("/sso/login", {}, new URLSearchParams(life.control.signOnForm(which).form));
+    return (await browser.get(`/customer/${which}`)).text;
+  };
+  await jobsRan(async () => expect(broker.paused).toEqual(new Set([uuid])));
+  await eventually(async () =>
+    expect(await suspensionOf(uuid)).toEqual([
+      { reason: expect.stringMatching(/^The 14 days of your trial/) },
+    ]),
+  );
+  expect(await read(uuid)).toMatch(/Suspended<\/span> <bdi>The 14 days of your trial are over/);
+  expect(await read(other.uuid)).toMatch(/Your trial ends on <time dateTime="[^"]*">\d+ \w+ 20\d\d/i);
+  expect(await read(other.uuid)).not.toContain("Suspended");
+  expect((await life.control.changePlan(uuid, "tower")).response.status).toBe(200);
+  await eventually(async () => expect(await suspensionOf(uuid)).toEqual([{ reason: null }]));
+  expect(broker.paused).toEqual(new Set());
+});
+
+describe("the bill of a month", () => {
+  const month = (monthsAgo: number) => {
+    const at = new Date();
+    at.setUTCDate(1);
+    at.setUTCMonth(at.getUTCMonth() - monthsAgo);
+    return at.toISOString().slice(0, 7);
+  };
+  const ask = (path: string, token = BILLING) =>
+    fetch(`${url}/billing/${path}`, { headers: { authorization: `Bearer ${token}` } });
+  interface Bill {
+    isFinal: boolean;
+    notMetered: string[];
+    lines: { uuid: string; plan: string; messages: number; cents: number }[];
+  }
+  const billOf = async (which: string) => (await (await ask(which)).json()) as Bill;
+  const linesOf = async (uuid: string, which: string) =>
+    (await billOf(which)).lines.filter((line) => line.uuid === uuid);
+  const used = (uuid: string, day: string, messages: number, plan: string) =>
+    life.world.rows(`INSERT INTO yours.usage (uuid, day, messages, plan) VALUES ($1, $2, $3, $4)`, [
+      ...[uuid, day, messages, plan],
+    ]);
+
+  it("has each queue by the plans that it had on its days, to the cent, and the same each time", async () => {
+    const uuid = randomUUID();
+    const [before, last] = [month(3), month(2)];
+    await used(uuid, `${before}-28`, 5_000, "tower");
+    await used(uuid, `${last}-01`, 400, "loft");
+    await used(uuid, `${last}-02`, 1_000, "tower");
+    await used(uuid, `${last}-28`, 1_001, "tower");
+    const lines = [
+      { uuid, plan: "loft", messages: 400, cents: 0 },
+      { uuid, plan: "tower", messages: 2_001, cents: 3 },
+    ];
+    expect(await linesOf(uuid, last)).toEqual(lines);
+    expect(await linesOf(uuid, last)).toEqual(lines);
+    expect(await billOf(last)).toMatchObject({ month: last, isFinal: true, notMetered: [] });
+    expect(await linesOf(uuid, before)).toEqual([{ uuid, plan: "tower", messages: 5_000, cents: 5 }]);
+  });
+
+  it("has the last day of a queue that has ended, also if the broker does not answer at first", async () => {
+    const { uuid } = await installed();
+    await life.world.quiet([uuid]);
+    await life.control.changePlan(uuid, "tower");
+    broker.isMute = true;
+    await life.control.deprovision(uuid);
+    await eventually(
+      async () =>
+        (await life.world.rows(`SELECT FROM steps WHERE uuid = $1 AND last_error IS NOT NULL`, [uuid]))
+          .length > 0,
+    );
+    expect(broker.queues.has(uuid)).toBe(true);
+    expect(await billOf(month(0))).toMatchObject({
+      isFinal: false,
+      notMetered: expect.arrayContaining([uuid]),
+    });
+    broker.isMute = false;
+    await eventually(async () => {
+      await life.world.forged.stepsFellDue(uuid);
+      expect(await life.world.rows(`SELECT FROM steps WHERE uuid = $1`, [uuid])).toEqual([]);
+    });
+    expect(broker.queues.has(uuid)).toBe(false);
+    const days = `SELECT (now() AT TIME ZONE 'UTC')::date - day AS ago, plan, messages::int FROM yours.usage WHERE uuid = $1 ORDER BY day`;
+    const each = [3, 2, 1, 0].map((ago) => ({ ago, plan: "tower", messages: 7 }));
+    expect(await life.world.rows(days, [uuid])).toEqual(each);
+    expect((await billOf(month(0))).notMetered).not.toContain(uuid);
+  });
+
+  it("is not final while a queue that was there on its last day is not metered", async () => {
+    const { uuid } = await installed();
+    await life.world.quiet([uuid]);
+    await life.world.forged.resourceIsFrom([uuid], 80 * DAY_SECONDS);
+    const last = month(1);
+    expect(await billOf(last)).toMatchObject({ isFinal: false, notMetered: expect.arrayContaining([uuid]) });
+    const [day] = await life.world.rows<{ day: string }>(
+      `SELECT ($1::date + interval '1 month' - interval '1 day')::date::text AS day`,
+      [`${last}-01`],
+    );
+    await used(uuid, day!.day, 1, "tower");
+    expect((await billOf(last)).notMetered).not.toContain(uuid);
+  });
+
+  it.each([
+    ["without its token", () => ask(month(0), "another"), 401],
+    ["of what is no month", () => ask("2026-13"), 400],
+  ])("is not given %s", async (_what, send, status) => {
+    expect((await send()).status).toBe(status);
+  });
+});
+
 /** A broker with an API of its own. */
 function aBroker(host = "one") {
   const asked = new Map<string, number>();
   const keys = new Map<string, string[]>();
   const keysOf = (uuid: string) => keys.get(uuid) ?? keys.set(uuid, ["key"]).get(uuid)!;
   const queues = new Set<string>();
+  const paused = new Set<string>();
   const wishes = new Map<string, unknown>();
   const wishOf = (uuid: string) => wishes.get(uuid);
-  const state = { asksBeforeReady: 0, told: [] as string[], keysOf, queues, wishOf };
+  const told: string[] = [];
+  const state = { asksBeforeReady: 0, isMute: false, told, keysOf, queues, paused, wishOf };
 
   const answer: Answering = ({ method, url, headers, body }, response) => {
     const send = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body));
@@ -206,6 +333,10 @@ function aBroker(host = "one") {
       const page = left.slice(0, 2).map((id) => ({ id, host }));
       return send(200, { queues: page, next: left.length > 2 ? page[1]!.id : null });
     }
+    if (state.isMute) return send(503, {});
+    if (part === "usage" && !queues.has(uuid)) return send(404, {});
+    if (part === "pause")
+      return send(200, { was: method === "PUT" ? !!paused.add(uuid) : paused.delete(uuid) });
     if (!part && method === "PUT") {
       queues.add(uuid);
       wishes.set(uuid, JSON.parse(body));

@@ -181,6 +181,34 @@ export const configVars = {
   }),
 };
 
+export const suspensions = {
+  aReason: (kit: Kit<Ours>, uuid: Uuid) =>
+    // @ts-expect-error: the reason is missing
+    kit.suspend(uuid),
+  aPlanInAFilter: (kit: Kit<Ours>) =>
+    // @ts-expect-error: "larg"
+    kit.resources.list({ plan: "larg", suspended: true }),
+  aStateInAFilter: (kit: Kit<Ours>, uuid: Uuid) =>
+    // @ts-expect-error: "deprovisioned" is what the kit does not find any more
+    kit.resources.find(uuid, { state: "deprovisioned" }),
+  aVar: (): Partial<Service<Ours>> => ({
+    // @ts-expect-error: TEAPOT_ULR
+    suspend: async () => ({ config: { TEAPOT_ULR: "" } }),
+  }),
+  thePlanOfAnOrphan: (): Partial<YourService<Ours>> => ({
+    async deprovision({ plan }) {
+      // @ts-expect-error: "" is none of the plans
+      offer.plans[plan].description.trim();
+    },
+  }),
+  theEndOfAnOrphan: (): Partial<YourService<Ours>> => ({
+    async deprovision({ endedAt }) {
+      // @ts-expect-error: it may be null
+      endedAt.getTime();
+    },
+  }),
+};
+
 export const counters = {
   aName: (kit: Kit<Ours, typeof metrics>) =>
     // @ts-expect-error: "mvoes_total"

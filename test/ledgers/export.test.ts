@@ -69,7 +69,7 @@ it("a resource is one line with everything but secrets; --reveal adds the values
       people: [{ email: "ann@example.com", userId: "ann", signedOnAt: expect.any(String) }],
       events: expect.arrayContaining([expect.objectContaining({ type: "tokens_issued" })]),
       actions: [{ at: expect.any(String), action: `kit tokens refresh ${uuid}`, state: "done" }],
-      lost: [],
+      ...{ lost: [], kept: null, suspended: null },
       yours: { queue: uuid, messages: 7 },
     },
   ]);

@@ -42,7 +42,7 @@ function aBackend() {
       return done(resource.uuid, resource.plan);
     },
     changePlan: async (resource: Made) => done(resource.uuid, resource.plan),
-    deprovision: async (resource: Made) => {
+    deprovision: async (resource: Parameters<typeof recorded.deprovision>[0]) => {
       has.delete(resource.uuid);
       return recorded.deprovision(resource);
     },

@@ -1,4 +1,5 @@
 import { Refusal } from "../../src/errors.ts";
+import { requestSuspension } from "../../src/extend/suspension.ts";
 import { Bars, Card, Cards, Facts, PlanCard, StateOf, Table, Usage } from "../../src/parts/cards.tsx";
 import { csv } from "../../src/parts/csv.ts";
 import type { Brand } from "../../src/people/brand.ts";
@@ -175,7 +176,7 @@ export function inventedVendor() {
     offer,
     customerPage,
     vendor: Object.assign(vendor, {
-      ...{ brand, actions, pages, downloads },
+      ...{ brand, actions, pages, downloads, suspend: async () => undefined, resume: async () => undefined },
       changePlan: async (resource: VendorResource, previous: string) => {
         if (failing.has(resource.uuid)) throw new Error("The kiln answers 503: it is too hot to open.");
         return changePlan(resource, previous);
@@ -200,7 +201,7 @@ const planOf = (index: number) => (index % 19 === 7 ? "dedicated" : index % 3 ==
 
 /**
  * Installs a hundred add-ons by the platform's protocol. Of these some are refused, some have ended, some have changed
- * their plan, two fail at the vendor's backend, and one is still being made. Answers uuids of some.
+ * their plan, two fail at the vendor's backend, one is suspended, and one is still being made. Answers uuids of some.
  */
 export async function inventCustomers(
   life: Pick<LifecycleWorld, "world" | "control">,
@@ -237,6 +238,14 @@ export async function inventCustomers(
   failing.forEach((uuid) => invented.failing.add(uuid));
   await control.changePlan(failing[0], "premium");
   await control.changePlan(failing[1], "basic");
+  const suspended = one("basic");
+  const { services } = world.service;
+  await requestSuspension(
+    services,
+    suspended,
+    "The bill of October is not paid. Pay it in your account.",
+    "operator",
+  );
   await isQuiet();
   vendor.next("finish", async () => ({ later: "Your teapot is 62 % fired.", againInSeconds: 3_600 }));
   const making = await add("quarry-records", "dedicated", "eu");
@@ -245,7 +254,7 @@ export async function inventCustomers(
     `UPDATE resources r SET created_at = now() - make_interval(hours => 7 * n.at::int) FROM (
        SELECT uuid, row_number() OVER (ORDER BY app_name) AS at FROM resources) n WHERE n.uuid = r.uuid`,
   );
-  return { failing: failing[0], making: making.id, basic: one("basic"), premium: one("premium") };
+  return { failing: failing[0], suspended, making: making.id, basic: one("basic"), premium: one("premium") };
 }
 
 type InventedVendor = ReturnType<typeof inventedVendor>;

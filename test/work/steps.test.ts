@@ -5,6 +5,7 @@ import type { State } from "../../src/credentials/states.ts";
 import { positional } from "../../src/database/statement.ts";
 import type { Extensions } from "../../src/extend/contract.ts";
 import { ROTATION_STEPS } from "../../src/extend/rotation.ts";
+import { SUSPENSION_STEPS } from "../../src/extend/suspension.ts";
 import { wakeBy } from "../../src/jobs/run.ts";
 import { PACE } from "../../src/pace.ts";
 import { laterAnswer } from "../../src/resources/answers.ts";
@@ -30,6 +31,7 @@ import { eventually } from "../support/world.ts";
 
 /** More than the 16 places for the vendor's functions, and the quarter of them that is filled together. */
 const MANY = 20;
+const STEPS_OF_EXTENSIONS = { ...ROTATION_STEPS, ...SUSPENSION_STEPS };
 /** Far less than the time until the next sweep. */
 const SOON_MS = 5_000;
 
@@ -199,7 +201,7 @@ it("after an outage, steps are claimed when processes that live have extended th
   const db = { query: ({ name }: { name: string }) => ask(name), ping: () => ask("ping") };
   const steps = resourceRunner(
     { db, exchanges: { underWay: () => 0 } } as unknown as Context,
-    ROTATION_STEPS,
+    STEPS_OF_EXTENSIONS,
   );
   const look = () => steps.runDue("vendor", new AbortController().signal);
   await expect(look()).rejects.toThrow("refused");
@@ -233,7 +235,7 @@ it("a step that was claimed before its process stood still is begun only if it i
   };
   const trace = { inSpan: (_name: string, _about: object, work: () => unknown) => work() };
   const parts = { db, trace, exchanges: { underWay: () => 0 }, wake: wakeBy(() => undefined) };
-  const steps = resourceRunner(parts as unknown as Context, ROTATION_STEPS);
+  const steps = resourceRunner(parts as unknown as Context, STEPS_OF_EXTENSIONS);
   await steps.runDue("vendor", new AbortController().signal);
   await steps.settled();
   // Without a vendor's service, a call would fail, and the step be put off.

@@ -45,7 +45,7 @@ export function createBroker({ queueApiUrl, queueApiToken }: Address, kit: OurKi
     });
     // What the broker refuses for good, the customer should read; a queue that is gone is what a removal wants.
     if (answer.status === 422) throw new Refusal(((await answer.json()) as { reason: string }).reason);
-    if (answer.status === 404 && method === "DELETE") return null;
+    if (answer.status === 404 && (method === "DELETE" || path.includes("/usage?"))) return null;
     if (!answer.ok) throw new Error(`The broker answers ${answer.status} to ${method} ${path}`);
     return answer.status === 204 ? null : answer.json();
   }
@@ -91,8 +91,11 @@ export function createBroker({ queueApiUrl, queueApiToken }: Address, kit: OurKi
         return `The broker at ${queueApiUrl} does not answer (${String(error)}): its own team is on call for it.`;
       }
     },
-    /** How many messages went through a queue on a day (YYYY-MM-DD, UTC). */
+    /** How many messages went through a queue on a day (YYYY-MM-DD, UTC); null: the queue is gone. */
     usage: (uuid: string, day: string, signal: AbortSignal) =>
-      call("GET", `/queues/${uuid}/usage?day=${day}`, signal) as Promise<{ messages: number }>,
+      call("GET", `/queues/${uuid}/usage?day=${day}`, signal) as Promise<{ messages: number } | null>,
+    /** A queue that is paused keeps its messages, and takes and gives none. */
+    pause: (uuid: string, signal: AbortSignal) => call("PUT", `/queues/${uuid}/pause`, signal),
+    unpause: (uuid: string, signal: AbortSignal) => call("DELETE", `/queues/${uuid}/pause`, signal),
   };
 }

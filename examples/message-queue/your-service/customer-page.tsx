@@ -2,7 +2,22 @@ import { Bars, Card, Cards, ConfigVars, Facts, PlanCard, StateOf } from "../part
 import { csv } from "../parts/csv.ts";
 import type { CustomerDownloads, CustomerPage, CustomerPages } from "../people/contract.ts";
 import { offer } from "./plans.ts";
+import { endOfTrial } from "./trial.ts";
 import type { Usage } from "./usage.ts";
+
+const DAY = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "long",
+  year: "numeric",
+  timeZone: "UTC",
+});
+
+const Trial = ({ until }: { until: Date | null }) =>
+  until && (
+    <p>
+      Your trial ends on <time dateTime={until.toISOString()}>{DAY.format(until)}</time>.
+    </p>
+  );
 
 /** What links may lead to: a name with a dot is a download. */
 export type Place = "usage" | "usage.csv";
@@ -16,6 +31,7 @@ export const createCustomerPage =
         <PlanCard offer={offer} resource={resource} dashboard={page.dashboard} />
         <Card title="Queue">
           {resource.progress !== null && <p class="told busy">{resource.progress}</p>}
+          {resource.suspended === null && <Trial until={endOfTrial(resource.plan, resource.createdAt)} />}
           <Facts
             of={[
               ["State", <StateOf resource={resource} />],

@@ -6,6 +6,7 @@ import { metrics, type OurKit } from "./metrics.ts";
 import type { offer } from "./plans.ts";
 import { mountRoutes } from "./routes.ts";
 import type { YourSettings } from "./settings.ts";
+import { endTrials, isOfTrial } from "./trial.ts";
 import { createUsage } from "./usage.ts";
 
 type Queue = VendorResource<typeof offer>;
@@ -31,11 +32,27 @@ export function createYourService(
     pages: createPages(usage),
     downloads: createDownloads(usage),
     provision: queue,
-    changePlan: queue,
+    async changePlan(resource) {
+      const { uuid, plan, suspended } = resource;
+      const made = await queue(resource);
+      if (isOfTrial(plan, suspended)) await kit.resume(uuid);
+      return made;
+    },
     finish: queue,
 
     async deprovision(resource) {
-      await brokers.remove(resource, resource.signal);
+      const { uuid, plan, region, endedAt, signal } = resource;
+      // The usage of its last day is billed, too, and the broker forgets it with the queue.
+      if (plan !== "" && endedAt !== null) await usage.meterLast({ uuid, plan, region }, endedAt, signal);
+      await brokers.remove(resource, signal);
+    },
+
+    // For who does not pay, and for whose trial is over.
+    async suspend({ uuid, region, signal }) {
+      await brokers.in(region).pause(uuid, signal);
+    },
+    async resume({ uuid, region, signal }) {
+      await brokers.in(region).unpause(uuid, signal);
     },
 
     // What the brokers have, for kit reconcile; and what we keep of one queue, for kit resources export.
@@ -90,7 +107,10 @@ export function createYourService(
     },
     checks: { broker: brokers.check },
 
-    // Each night, for the days that have ended.
-    jobs: [{ name: "meter", at: "10 0 * * *", run: usage.meterAll }],
+    jobs: [
+      // Each night, for the days that have ended.
+      { name: "meter", at: "10 0 * * *", run: usage.meterAll },
+      { name: "end-trials", at: "20 * * * *", run: () => endTrials(kit) },
+    ],
   };
 }

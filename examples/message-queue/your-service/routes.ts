@@ -1,6 +1,7 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, hash, timingSafeEqual } from "node:crypto";
 import express, { type Request, type Router } from "express";
 import { Refusal } from "../errors.ts";
+import { billOf } from "./billing.ts";
 import type { OurKit } from "./metrics.ts";
 import type { YourSettings } from "./settings.ts";
 
@@ -11,11 +12,24 @@ interface Moved extends Leaked {
   url: string;
 }
 
+/** Texts of any lengths, compared in the same time. */
+const isEqual = (one: string, other: string) =>
+  timingSafeEqual(hash("sha256", one, "buffer"), hash("sha256", other, "buffer"));
+
 /**
- * What the broker tells us, signed with the token that we share: `POST /broker/moved` and `POST /broker/leaked`, when it has
- * found a key in public.
+ * What our billing reads, `GET /billing/2026-11`; and what the broker tells us, signed with the token that we share: `POST
+ * /broker/moved` and `POST /broker/leaked`, when it has found a key in public.
  */
 export function mountRoutes(router: Router, kit: OurKit, settings: YourSettings): void {
+  router.get("/billing/:month", async (request, response) => {
+    if (!isEqual(request.get("Authorization") ?? "", `Bearer ${settings.billingToken.reveal()}`))
+      throw new Refusal("This is for our billing alone.", { id: "unauthorized", status: 401 });
+    const { month } = request.params;
+    if (!/^20\d\d-(0[1-9]|1[0-2])$/.test(month))
+      throw new Refusal("Name a month, as 2026-11.", { id: "bad_month", status: 400 });
+    response.json(await billOf(kit, month));
+  });
+
   router.use("/broker", express.raw({ type: "*/*", limit: "16kb" }));
 
   router.post("/broker/moved", async (request, response) => {

@@ -8,6 +8,7 @@ export const yourSettings = {
     "opens the broker's API, and signs what the broker sends us",
     secret,
   ),
+  billingToken: setting("BILLING_TOKEN", "opens GET /billing/YYYY-MM, which our billing reads", secret),
 };
 
 export type YourSettings = ValuesOf<typeof yourSettings>;

@@ -1,33 +1,52 @@
+import type { KitResource } from "../extend/contract.ts";
 import type { Brokers } from "./brokers.ts";
 import type { OurKit } from "./metrics.ts";
+import type { offer } from "./plans.ts";
 
 const DAY_MS = 86_400_000;
 
+const dayOf = (at: Date) => at.toISOString().slice(0, 10);
+
 /** The days that have ended last: a job that fails for a while, or runs late, meters the same ones. */
-const lastDays = () => [1, 2, 3].map((ago) => new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10));
+const daysBefore = (at: Date) => [3, 2, 1].map((ago) => dayOf(new Date(at.getTime() - ago * DAY_MS)));
+
+type Metered = Pick<KitResource<typeof offer>, "uuid" | "plan" | "region">;
 
 /** What each queue has carried, day by day, in a table of our own. */
 export function createUsage(kit: OurKit, brokers: Brokers) {
+  /** Stores what a queue has carried on these days; again, if they are stored. */
+  async function meter(
+    { uuid, plan, region }: Metered,
+    days: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (const day of days) {
+      const used = await brokers.in(region).usage(uuid, day, signal);
+      // An earlier call has removed the queue, and metered it before that.
+      if (!used) return;
+      await kit.database.query(
+        `INSERT INTO yours.usage (uuid, day, messages, plan) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (uuid, day) DO UPDATE SET messages = excluded.messages`,
+        [uuid, day, used.messages, plan],
+      );
+    }
+  }
+
   return {
+    /** Of a queue that has ended: the day of its end, and what the last night has not metered. */
+    meterLast: (queue: Metered, endedAt: Date, signal: AbortSignal) =>
+      meter(queue, [...daysBefore(endedAt), dayOf(endedAt)], signal),
+
     /** Asks the broker about each queue. If one fails the others are asked, and the kit tries the whole job again. */
     async meterAll(signal: AbortSignal): Promise<void> {
       const failed: string[] = [];
-      for await (const { uuid, region, state } of kit.resources.list()) {
+      const days = daysBefore(new Date());
+      for await (const queue of kit.resources.list({ state: "provisioned" })) {
         if (signal.aborted) return;
-        if (state !== "provisioned") continue;
-        try {
-          for (const day of lastDays()) {
-            const { messages } = await brokers.in(region).usage(uuid, day, signal);
-            await kit.database.query(
-              `INSERT INTO yours.usage (uuid, day, messages) VALUES ($1, $2, $3)
-               ON CONFLICT (uuid, day) DO UPDATE SET messages = excluded.messages`,
-              [uuid, day, messages],
-            );
-          }
-        } catch (error) {
-          kit.log.warn({ uuid, error }, "A queue could not be metered");
-          failed.push(uuid);
-        }
+        await meter(queue, days, signal).catch((error: unknown) => {
+          kit.log.warn({ uuid: queue.uuid, error }, "A queue could not be metered");
+          failed.push(queue.uuid);
+        });
       }
       if (failed.length > 0) throw new Error(`${failed.length} queues could not be metered`);
     },

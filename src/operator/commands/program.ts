@@ -21,6 +21,7 @@ const COMMANDS: readonly (readonly [names: string, load: () => Promise<Add>])[] 
   ["lost", async () => (await import("./lost.ts")).addLost],
   ["notice", async () => (await import("./notice.ts")).addNotice],
   ["steps tokens grants rotate", async () => (await import("./bulk.ts")).addBulk],
+  ["suspend resume", async () => (await import("./suspension.ts")).addSuspension],
   ["secret", async () => (await import("./credentials.ts")).addSecret],
   ["keys", async () => (await import("./credentials.ts")).addKeys],
   ["apps", async () => (await import("./platform.ts")).addApps],

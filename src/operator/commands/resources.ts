@@ -10,6 +10,7 @@ import {
   meantBy,
   type Search,
   shownOf,
+  stateInWords,
   STATES,
 } from "../resource-list.ts";
 import {
@@ -49,13 +50,14 @@ export function addResources(program: KitCommand): void {
     .addOption(
       new Option(
         "--state <state>",
-        "only those in this state: of the business, of the credential, or gone_at_platform",
+        "only those in this state: of the business, of the credential, suspended, or gone_at_platform",
       ).choices([...STATES]),
     )
     .option("--failing [call]", `only those of which this call fails now: ${FAILING.join(", ")}`)
     .option("--error <text>", "only those whose last error contains this")
     .option("--plan <plan>", "only those of this plan")
     .option("--app <app>", "only those of the app with this name or id")
+    .option("--suspended", "only those that are suspended, in whatever other state")
     .option(
       "--search <text>",
       "a part, in any case, of the uuid, name, app or e-mail of who is signed on; or the region",
@@ -213,10 +215,10 @@ type Typed = Omit<Search, "text" | "failing"> & {
   jsonLines?: boolean;
 };
 
-const inRow = ({ uuid, plan, state, credential, name, app, createdAt }: ResourceRecord) => ({
+const inRow = ({ uuid, plan, credential, name, app, createdAt, ...state }: ResourceRecord) => ({
   uuid,
   plan: planInWords(plan),
-  state,
+  state: stateInWords(state),
   credential: credential.state,
   name: name ?? "",
   app: app?.name ?? "",

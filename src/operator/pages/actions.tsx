@@ -27,6 +27,7 @@ import { FIXES } from "./ledgers-page.tsx";
 import { lostSales } from "./lost-page.tsx";
 import { NOTICE } from "./notice-page.tsx";
 import { Table } from "./parts.tsx";
+import { SUSPENSION } from "./suspension.tsx";
 
 function bulk(action: BulkAction, of: "one" | "all"): Action {
   return {
@@ -153,6 +154,7 @@ const isOfSteps = ({ group }: BulkAction) => group === "steps";
 export const OF_ONE: readonly Action[] = [
   ...BULK_ACTIONS.filter((each) => !isOfSteps(each)).map((each) => bulk(each, "one")),
   pushConfigVars,
+  ...SUSPENSION,
 ];
 
 /** The actions on the steps of a resource that your functions have not finished. */

@@ -10,7 +10,7 @@ export const LIST_SIZE = 25;
 
 /** `plans`: those on offer. */
 export function listPage(
-  { after, sort, ...search }: Search,
+  { after, sort, ...search }: Omit<Search, "suspended">,
   page: ResourcePage,
   plans: readonly string[],
 ): Page {
@@ -46,7 +46,13 @@ export function listPage(
             ["Resource", named],
             ["App", ({ app }) => <bdi>{app?.name ?? "–"}</bdi>],
             ["Plan", ({ plan }) => planInWords(plan)],
-            ["State", ({ state }) => <State of={state} />],
+            [
+              "State",
+              ({ state, suspended }) => [
+                <State of={state} />,
+                suspended && [<br />, <State of="suspended" look="wait" />],
+              ],
+            ],
             ["Credential", ({ credential }) => <State of={credential.state} />],
             ["Since", ({ createdAt }) => <Moment at={createdAt} />],
           ]}

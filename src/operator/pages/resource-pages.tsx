@@ -43,13 +43,18 @@ export function resourcePage(
   { apps, vars }: { apps: VNode; vars: VNode | null },
   yours: readonly Action[],
 ): Page {
-  const { uuid, name, state, steps, readAt } = record;
+  const { uuid, name, state, suspended, steps, readAt } = record;
   const facts = factsOf(record);
   return {
     title: name ?? uuid,
     content: (
       <>
-        {state !== "deprovisioned" && <Actions of={[...OF_ONE, ...yours]} uuid={uuid} />}
+        {state !== "deprovisioned" && (
+          <Actions
+            of={[...OF_ONE.filter((each) => suspended || each.name !== "resume"), ...yours]}
+            uuid={uuid}
+          />
+        )}
         {isAlive(state) && (
           <p>
             <A to={`/resources/${uuid}/customer`}>See what the customer sees</A>

@@ -47,12 +47,12 @@ async function offered(shell: Shell, words: string): Promise<string[]> {
 }
 
 const cases: [words: string, offered: string[]][] = [
-  ["kit res", ["resources"]],
+  ["kit res", ["resources", "resume"]],
   ["kit resources ", ["erase", "export", "import", "list", "show"]],
   ["kit --json resources l", ["list"]],
   ["kit resources list --st", ["--state"]],
   ["kit resources list --state pro", ["provisioned", "provisioning"]],
-  ["kit resources list --state failed --s", ["--search", "--sort", "--state"]],
+  ["kit resources list --state failed --s", ["--search", "--sort", "--state", "--suspended"]],
   ["kit resources list --search doctor --af", ["--after"]],
   ["kit reconcile --fix plan", ["plan_differs"]],
   ["kit api P", ["PATCH", "POST", "PUT"]],

@@ -26,6 +26,7 @@ describe("kit resources", () => {
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
     expect(data).toEqual({
       ...{ uuid, name: expect.any(String), plan: "basic", region: "us", state: "provisioned" },
+      suspended: null,
       credential: {
         ...{ state: "active", reason: null, generation: 1, lastError: null, secretVersion: 1, flags: [] },
         ...{ expiresAt: time, refreshDueAt: time, keyId: world.service.services.vault.keyId },
