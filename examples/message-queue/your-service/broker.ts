@@ -1,4 +1,5 @@
 import { Refusal } from "../errors.ts";
+import { within } from "../signal.ts";
 import type { YourSettings } from "./settings.ts";
 
 /** A queue as the broker's API describes it. `url` and `key` are there once it is ready. */
@@ -14,17 +15,16 @@ interface ListedQueue {
 }
 
 /** The broker's API is slow at times, and at times it is down. Then a call throws, and the kit calls again. */
-const LONGEST_CALL_MS = 30_000;
+const LONGEST_CALL_SECONDS = 30;
 
 export type Broker = ReturnType<typeof createBroker>;
 
 export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
   async function call(method: string, path: string, signal?: AbortSignal, body?: object): Promise<unknown> {
-    const late = AbortSignal.timeout(LONGEST_CALL_MS);
     const answer = await fetch(`${queueApiUrl}${path}`, {
       method,
       headers: { authorization: `Bearer ${queueApiToken.reveal()}`, "content-type": "application/json" },
-      signal: signal ? AbortSignal.any([signal, late]) : late,
+      signal: within(signal, LONGEST_CALL_SECONDS),
       ...(body && { body: JSON.stringify(body) }),
     });
     // What the broker refuses for good, the customer should read; a queue that is gone is what a removal wants.
@@ -60,7 +60,7 @@ export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
     /** For `kit doctor`: null if the broker answers. */
     async check(): Promise<string | null> {
       try {
-        await call("GET", "/health", AbortSignal.timeout(5_000));
+        await call("GET", "/health", within(undefined, 5));
         return null;
       } catch (error) {
         return `The broker at QUEUE_API_URL does not answer (${String(error)}): its own team is on call for it.`;
