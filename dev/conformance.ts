@@ -6,7 +6,7 @@ import { runConformance } from "../packages/conformance/run.ts";
 import { openDatabase } from "../src/database/database.ts";
 import { positional } from "../src/database/statement.ts";
 import { readChosenEnvironment } from "../src/environment.ts";
-import { addonManifest } from "../src/offer.ts";
+import { addonManifest, plansOnSale } from "../src/offer.ts";
 import { exitWith } from "../src/process/run-process.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { temporaryDatabase } from "./temporary-database.ts";
@@ -42,7 +42,7 @@ async function checkThisService(): Promise<number> {
     DATABASE_URL: database.url,
     ENCRYPTION_KEY: randomBytes(32).toString("hex"),
   });
-  const asyncPlan = Object.entries(offer.plans).find(([, { later }]) => later !== undefined)?.[0];
+  const asyncPlan = plansOnSale(offer).find(([, { later }]) => later !== undefined)?.[0];
   const own = [
     "--id",
     id,

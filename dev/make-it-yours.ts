@@ -3,6 +3,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { parseArgs } from "node:util";
 import { format, resolveConfig } from "prettier";
+import type { Offer } from "../src/offer.ts";
 import { addonId, offer } from "../src/your-service/plans.ts";
 
 // `npm run make-it-yours`: puts the names of your add-on in the place of the sample's, in the repository of the working
@@ -182,11 +183,12 @@ function edits({ id, prefix, plans }: Names, old: { id: string; prefix: string }
 
 /** The members of `offer` about plans. A sentence that you wrote earlier is kept where none is given. */
 function plansInCode(plans: readonly string[]): string {
+  const { plans: plansBefore }: Offer = offer;
   const wishes = plans.map(
     (plan) => PLAN.exec(plan)!.groups as Record<"name" | "later" | "sentence", string>,
   );
   const inCode = wishes.map(({ name, later, sentence }) => {
-    const before = isSample ? undefined : offer.plans[name];
+    const before = isSample ? undefined : plansBefore[name];
     const plan = {
       description: sentence?.trim() ?? before?.description ?? `The plan ${name}`,
       ...(later && { later: before?.later ?? "It is being made. Its config vars appear in a few minutes." }),

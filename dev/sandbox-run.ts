@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Sandbox } from "../packages/sandbox/index.ts";
 import { Misconfigured } from "../src/errors.ts";
+import { isOnSale, plansOnSale } from "../src/offer.ts";
 import { exitWith } from "../src/process/run-process.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { type DemoStage, demoStage } from "./demo/stage.ts";
@@ -55,10 +56,11 @@ try {
 process.exit(code);
 
 function wantedPlan(): string {
-  const { plans, defaultPlan } = offer;
-  const wanted = process.env["SANDBOX_RUN_PLAN"] || defaultPlan;
-  if (Object.hasOwn(plans, wanted)) return wanted;
-  const names = Object.keys(plans).join(", ");
+  const wanted = process.env["SANDBOX_RUN_PLAN"] || offer.defaultPlan;
+  if (isOnSale(offer, wanted)) return wanted;
+  const names = plansOnSale(offer)
+    .map(([name]) => name)
+    .join(", ");
   return exitWith(
     new Misconfigured(`SANDBOX_RUN_PLAN must be one of your plans, which are ${names}, and not ${wanted}.`),
   );

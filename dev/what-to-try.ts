@@ -1,5 +1,5 @@
 import type { AddonState } from "../packages/sandbox/index.ts";
-import type { Offer } from "../src/resources/contract.ts";
+import { type Offer, plansOnSale } from "../src/offer.ts";
 import { colours } from "./colours.ts";
 import { otherPlan } from "./other-plan.ts";
 
@@ -40,9 +40,8 @@ export function whatToTry(scene: Scene): string {
 }
 
 function customer(scene: Scene, { name, plan, app }: AddonState): string[] {
-  const plans = Object.entries(scene.offer.plans);
   const other = otherPlan(scene.offer, plan.name.slice(plan.name.lastIndexOf(":") + 1));
-  const later = plans.find(([, each]) => each.later)?.[0];
+  const later = plansOnSale(scene.offer).find(([, each]) => each.later)?.[0];
   return [
     title("Be the customer, in a second terminal, and watch the story go on here"),
     row("see the config vars", curl(scene, "GET", `/apps/${app.name}/config-vars`)),

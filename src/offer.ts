@@ -29,8 +29,22 @@ export interface Offer<
 
 export type LimitedFunction = "provision" | "changePlan" | "finish" | "deprovision" | "rotate" | "retire";
 
+/** The names of the plans of an offer, the retired ones included. `string` for an offer without types. */
+export type PlanOf<Sold extends Offer> = Sold extends {
+  plans: Readonly<Record<infer Name extends string, Plan>>;
+}
+  ? Name
+  : never;
+export type RegionOf<Sold extends Offer> = Sold["regions"][number];
+export type ConfigVarOf<Sold extends Offer> = Sold["configVars"][number];
+
 export interface Plan {
   description: string;
+  /**
+   * A plan that is no longer sold. It is not in the manifest, and neither a provision nor a plan change may ask for it; its
+   * customers keep it. A plan stays in the offer for as long as a customer has it.
+   */
+  retired?: boolean;
   /**
    * What the plan has, as its customers read it on their page, in this order: `{ storage: { bytes: 10e9 }, connections:
    * 1_000, support: "by e-mail" }` is "storage 10 GB, connections 1,000, support by e-mail".
@@ -44,14 +58,24 @@ export interface Plan {
 }
 
 /**
- * The offer, with its names as types: a default plan that is not among the plans does not compile, and with
- * `YourService<typeof offer>` neither does a config var that is not on offer. Any text finds a plan, or nothing: a
- * resource may have one that is no longer sold.
+ * The offer, with its names as types: a default plan that is not among the plans does not compile. With `typeof offer` your
+ * service, `kit` and your pages know these names too: a table that is keyed by a misspelt plan does not compile, nor does a
+ * region or a config var that is not on offer.
  */
 export function defineOffer<const Name extends string, const Var extends string, const Region extends string>(
   offer: Offer<Name, Var, Region>,
-): Offer<Name, Var, Region> & Pick<Offer, "plans"> {
+): Offer<Name, Var, Region> {
   return offer;
+}
+
+/** The plans that can be bought, by name. */
+export function plansOnSale({ plans }: Offer): [name: string, plan: Plan][] {
+  return Object.entries(plans).filter(([, { retired }]) => !retired);
+}
+
+/** Whether a plan can be bought: it is on offer, and not retired. */
+export function isOnSale({ plans }: Offer, name: string): boolean {
+  return Object.hasOwn(plans, name) && !plans[name]!.retired;
 }
 
 /** The names that an app's config vars can have (assumed, as the sandbox has it). */
@@ -66,10 +90,11 @@ export const LONGEST_CALL_SECONDS = 600;
 export function checkOffer(offer: Offer): void {
   const { plans, configVars, limits = {} } = offer;
   const names = Object.keys(plans);
+  const onSale = plansOnSale(offer).map(([name]) => name);
   const faults = [
     ...(["defaultPlan", "ephemeralPlan"] as const)
-      .filter((member) => !Object.hasOwn(plans, offer[member]))
-      .map((member) => `${member} is "${offer[member]}", but the plans are: ${names.join(", ")}.`),
+      .filter((member) => !isOnSale(offer, offer[member]))
+      .map((member) => `${member} is "${offer[member]}", but the plans are: ${onSale.join(", ")}.`),
     ...names
       .filter((name) => !/^[^\s:]+$/.test(name))
       .map((name) => `plans holds "${name}": a name there is not empty, and without colon or white space.`),
@@ -92,11 +117,11 @@ export function checkOffer(offer: Offer): void {
 /** An add-on's manifest for the platform. Throws `Misconfigured` for an offer that does not fit together. */
 export function addonManifest(addonId: string, offer: Offer) {
   checkOffer(offer);
-  const { plans, defaultPlan, ephemeralPlan, regions, configVars, requires = [] } = offer;
+  const { defaultPlan, ephemeralPlan, regions, configVars, requires = [] } = offer;
   const prefix = commonPrefix(configVars);
   return {
     id: addonId,
-    plans: Object.entries(plans).map(([name, { description }]) => ({ name, description })),
+    plans: plansOnSale(offer).map(([name, { description }]) => ({ name, description })),
     default_plan: defaultPlan,
     ephemeral_plan: ephemeralPlan,
     regions: [...regions],

@@ -20,6 +20,7 @@ import { createTotals } from "./metrics/totals.ts";
 import { checkOffer } from "./offer.ts";
 import { PACE } from "./pace.ts";
 import { createBrand } from "./people/brand.ts";
+import type { CustomerPage } from "./people/contract.ts";
 import { createEntries } from "./people/entries.ts";
 import { createPlatformFor, systemClock } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
@@ -35,6 +36,8 @@ import { createVault } from "./vault/vault.ts";
 import { closeAll, sharedFor } from "./within.ts";
 import { createYourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
+
+type KitOfYours = Parameters<typeof createYourService>[1];
 
 /** The context while it is filled. A part may use another one that is made later, but not before both are made. */
 type Growing = { -readonly [Part in keyof Context]: Context[Part] };
@@ -95,9 +98,10 @@ export async function openContext(config: Config, parts: Partial<Parts> = {}): P
 
   const kit = kitFor(ctx);
   const given = typeof parts.vendor === "function" ? parts.vendor(kit) : parts.vendor;
-  const own = given && parts.customerPage ? null : createYourService(config.yours, kit);
+  // The kit knows the names of the offer as texts, your service as types.
+  const own = given && parts.customerPage ? null : createYourService(config.yours, kit as KitOfYours);
   ctx.vendor = given ?? own!;
-  ctx.customerPage = parts.customerPage ?? own!.customerPage;
+  ctx.customerPage = parts.customerPage ?? (own!.customerPage as CustomerPage);
   closers.push(() => ctx.vendor.close?.());
   checkExtensions(ctx.vendor);
   ctx.brand = createBrand(config.addonId, ctx.vendor.brand);

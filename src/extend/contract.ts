@@ -3,13 +3,43 @@ import type { Logger } from "pino";
 import type { Closable, Generated } from "../database/prisma.ts";
 import type { YourMetric } from "../metrics/metrics.ts";
 import type { Brand } from "../people/brand.ts";
-import type { CustomerAction } from "../people/contract.ts";
+import type { CustomerAction, CustomerPage } from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
-import type { NotYet, Offer, Rotated, VendorResource } from "../resources/contract.ts";
+import type {
+  ConfigVarOf,
+  NotYet,
+  Offer,
+  PlanOf,
+  RegionOf,
+  Rotated,
+  VendorResource,
+  YourService,
+} from "../resources/contract.ts";
 import type { ResourceState } from "../resources/states.ts";
 import type { Json } from "../values.ts";
 
 export type { Rotated } from "../resources/contract.ts";
+
+/**
+ * What `createYourService` returns: the functions of `YourService`, the customer's page, and what it adds of
+ * {@link Extensions}. `Named`: names that other files of yours use, which the service then must have.
+ * `Service<typeof offer, { actions: "move" }>` has an action `move`, so its page may have a form for that.
+ */
+export type Service<Sold extends Offer = Offer, Named extends Names = NoNames> = YourService<Sold> &
+  Extensions<Sold> & {
+    customerPage: CustomerPage<Sold, ActionOf<Named>>;
+  } & (Named extends { actions: infer Action extends string }
+    ? { actions: Readonly<Record<Action, CustomerAction<Sold>>> }
+    : unknown) &
+  (Named extends { metrics: infer Counted } ? { metrics: Counted } : unknown);
+
+/** Names of yours that are used elsewhere: of the customer's actions, and `typeof metrics` of the counters. */
+export interface Names {
+  readonly actions?: string;
+  readonly metrics?: YourMetrics;
+}
+type NoNames = Readonly<Record<never, never>>;
+type ActionOf<Named extends Names> = Named extends { actions: infer Action extends string } ? Action : never;
 
 /** What `createYourService` may return beside the functions of `YourService`: see docs/extend-it.md. */
 export interface Extensions<Sold extends Offer = Offer> {
@@ -28,9 +58,9 @@ export interface Extensions<Sold extends Offer = Offer> {
   /** Name, logo, colour and links of your customers' pages. */
   brand?: Brand;
   /** The actions of your customers on their page, by name. `page.form(name, …)` of the page shows the form of one. */
-  actions?: Readonly<Record<string, CustomerAction>>;
+  actions?: Readonly<Record<string, CustomerAction<Sold>>>;
   /** The actions of an operator on one resource, by name: a button on its page, and `kit action NAME UUID`. */
-  operatorActions?: Readonly<Record<string, OperatorAction>>;
+  operatorActions?: Readonly<Record<string, OperatorAction<Sold>>>;
   /**
    * Lists everything that your backend has, by the uuid of its resource, in any order. Further members are shown to the
    * operator. `kit reconcile` compares the list with the kit's resources and with the platform's. An entry that only your
@@ -65,13 +95,13 @@ export interface Rotation<Sold extends Offer = Offer> {
    * Makes new credentials beside the old ones. A plan change waits for this function. Throw a `Refusal` if the credentials
    * cannot be rotated; the resource then stays as it is.
    */
-  rotate(resource: VendorResource): Promise<Rotated<Sold> | NotYet>;
+  rotate(resource: VendorResource<Sold>): Promise<Rotated<Sold> | NotYet>;
   /**
    * Ends the old credentials, which `retires` names, when the overlap is over or an operator requests the next rotation.
    * Errors must not quote the old credentials, because the kit can no longer redact them. The function is not called after
    * a deprovision, which must remove all credentials. A plan change may run at the same time.
    */
-  retire(resource: VendorResource, retires: Json): Promise<void | NotYet>;
+  retire(resource: VendorResource<Sold>, retires: Json): Promise<void | NotYet>;
   /** How long the old credentials stay valid after the platform has the new ones; 120 unless given. */
   overlapMinutes?: number;
   /** Rotates each resource when its credentials are this old; unless given, only on request. */
@@ -79,7 +109,7 @@ export interface Rotation<Sold extends Offer = Offer> {
 }
 
 /** An action of an operator on one resource. Each run is recorded in the audit trail. */
-export interface OperatorAction {
+export interface OperatorAction<Sold extends Offer = Offer> {
   /** The text of the action's button, such as "Move the queue". */
   label: string;
   /** What the action does, in whole sentences. Shown before the button is pressed. */
@@ -88,7 +118,7 @@ export interface OperatorAction {
    * Runs the action and returns a sentence about the result, without secrets. The message of a thrown `Refusal` is shown;
    * other errors are logged. `signal` is aborted after ten minutes, and when the process stops.
    */
-  run(resource: KitResource, signal: AbortSignal): Promise<string>;
+  run(resource: KitResource<Sold>, signal: AbortSignal): Promise<string>;
 }
 
 /** A scheduled job. One process at a time runs it. */
@@ -110,9 +140,13 @@ export type YourMetrics = Readonly<Record<string, YourMetric>>;
 
 /**
  * What the kit offers to your service, in addition to the arguments of each function. Do not use it before the first call
- * of one of your functions. `Kit<typeof metrics>`, with metrics that are `as const`, accepts only those metrics and labels.
+ * of one of your functions. `Kit<typeof offer, typeof metrics>` has the plans, regions and config vars of the offer as types,
+ * and counts those metrics (`as const`) alone; `Kit<typeof offer>` is for a service without metrics.
  */
-export interface Kit<Counted extends YourMetrics = YourMetrics> {
+export interface Kit<
+  Typed extends Offer | YourMetrics = Offer,
+  Counted extends YourMetrics = Typed extends Offer ? YourMetrics : Typed,
+> {
   /** The log of the service. The kit redacts the secrets that it knows; do not log those of your customers. */
   readonly log: Pick<Logger, "debug" | "info" | "warn" | "error">;
   /** The service's PostgreSQL, on its connections. Name your tables with their schema: `yours.meters`. */
@@ -128,9 +162,9 @@ export interface Kit<Counted extends YourMetrics = YourMetrics> {
   };
   readonly resources: {
     /** A resource that is provisioned or provisioning; `null` for any other uuid. */
-    find(uuid: string): Promise<KitResource | null>;
+    find(uuid: string): Promise<KitResource<SoldOf<Typed>> | null>;
     /** All provisioned and provisioning resources, ordered by uuid, read page by page. */
-    list(): AsyncIterable<KitResource>;
+    list(): AsyncIterable<KitResource<SoldOf<Typed>>>;
   };
   readonly config: {
     /**
@@ -138,7 +172,7 @@ export interface Kit<Counted extends YourMetrics = YourMetrics> {
      * change is stored; the app gets it as soon as the platform is reachable. Throws for a var or a value that the offer
      * does not allow, and for a resource that is not provisioned.
      */
-    set(uuid: string, vars: Readonly<Record<string, string | null>>): Promise<void>;
+    set(uuid: string, vars: VarsOf<ConfigVarOf<SoldOf<Typed>>>): Promise<void>;
   };
   /**
    * Requests a rotation of a provisioned resource's credentials ({@link Extensions.rotation}). No rotation is requested if
@@ -152,18 +186,31 @@ export interface Kit<Counted extends YourMetrics = YourMetrics> {
    */
   count<Name extends keyof Counted & string>(
     metric: Name,
-    labels?: Readonly<Record<LabelOf<Counted[Name]>, string>>,
-    by?: number,
+    ...counted: CountedBy<LabelOf<Counted[Name]>>
   ): void;
   /** The platform, on behalf of one resource. Its calls fail while the resource has no working token. */
-  platformFor(uuid: string): ResourceApi;
+  platformFor(uuid: string): ResourceApi<ConfigVarOf<SoldOf<Typed>>>;
 }
+
+/** The offer of a {@link Kit}; in forks that gave it their metrics alone, any. */
+type SoldOf<Typed> = Typed extends Offer ? Typed : Offer;
+
+type VarsOf<Var extends string> = string extends Var
+  ? Readonly<Record<string, string | null>>
+  : Readonly<Partial<Record<Var, string | null>>>;
+
+/** A metric with labels needs each of them; one without takes none. */
+type CountedBy<Label extends string> = [Label] extends [never]
+  ? [labels?: Readonly<Record<string, never>>, by?: number]
+  : string extends Label
+    ? [labels?: Readonly<Record<string, string>>, by?: number]
+    : [labels: Readonly<Record<Label, string>>, by?: number];
 
 type LabelOf<Metric extends YourMetric> = Metric extends { labels: readonly (infer Label extends string)[] }
   ? Label
-  : Metric extends { labels?: undefined }
-    ? never
-    : string;
+  : "labels" extends keyof Metric
+    ? string
+    : never;
 
 export interface KitDatabase {
   /** Runs one statement with `$1`, `$2` … for its values, and returns its rows. */
@@ -171,12 +218,12 @@ export interface KitDatabase {
 }
 
 /** One add-on resource, as your routes and jobs see it. */
-export interface KitResource {
+export interface KitResource<Sold extends Offer = Offer> {
   uuid: string;
   name: string | null;
   /** The plan that your service has made; during a plan change the previous plan. */
-  plan: string;
-  region: string | null;
+  plan: PlanOf<Sold>;
+  region: RegionOf<Sold> | null;
   state: Extract<ResourceState, "provisioning" | "provisioned">;
   /** The app of the add-on, as last read from the platform; `null` before the first time. */
   app: { id: string; name: string } | null;

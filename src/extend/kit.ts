@@ -43,8 +43,8 @@ export function kitFor(ctx: Context): Kit {
       if (result === "no_tokens") throw new KitError(result, words);
       return result;
     },
-    // Never throws: a wrong call must not fail the work that it counts.
-    count(metric, labels = {}, by = 1) {
+    count(metric, ...[labels = {}, by = 1]: [labels?: Readonly<Record<string, string>>, by?: number]) {
+      // Never throws: a wrong call must not fail the work that it counts.
       try {
         ctx.metrics.count(metric, labels, by);
       } catch (error) {

@@ -1,20 +1,21 @@
 import type { ComponentChildren, VNode } from "preact";
+import type { Offer, PlanOf, RegionOf } from "../offer.ts";
 import type { Page } from "../pages/pages.tsx";
 
 /**
  * One add-on resource, as the vendor's page for its customer sees it. For the page, marks in its texts that turn or hide
  * others are written out, as \u202e; actions get the texts as they came.
  */
-export interface CustomerResource {
+export interface CustomerResource<Sold extends Offer = Offer> {
   /** The platform's id of the resource, lower case. */
   uuid: string;
   /** The name customers see, if the platform sent one. */
   name: string | null;
   /** The bare plan name, such as `basic`. */
-  plan: string;
+  plan: PlanOf<Sold>;
   /** True while the plan was changed and your service has not made the change yet. */
   isChangingPlan: boolean;
-  region: string | null;
+  region: RegionOf<Sold> | null;
   state: "provisioning" | "provisioned";
   /** The last sentence of your `finish`, while it is not done; null: it said nothing, or nothing is deferred. */
   progress: string | null;
@@ -46,22 +47,27 @@ export interface CustomerTools<Action extends string = string> {
    * The form of one of your `actions`, around the fields and the button in `content`. Null for a person who may not send
    * it, and for an action that there is not, which is logged.
    */
-  form(action: Action, content: ComponentChildren): VNode | null;
+  readonly form: (action: Action, content: ComponentChildren) => VNode | null;
 }
 
 /**
  * What a vendor writes for customers: the page of one resource, rendered at each request within 5 seconds; if it throws,
  * the kit shows the resource's plan and state. `../parts/cards.tsx` has cards, plans and bars for it. Every value in it is
- * escaped. The page's policy blocks scripts, styles of its own, and all images except `data:` ones. As
- * `CustomerPage<keyof typeof actions>` it has forms for those actions alone.
+ * escaped. The page's policy blocks scripts, styles of its own, and all images except `data:` ones.
+ * `CustomerPage<typeof offer, "move">` has the names of the offer as types, and may have a form for the action `move` alone.
  */
-export type CustomerPage<Action extends string = string> = (
-  resource: CustomerResource,
+export type CustomerPage<
+  Sold extends Offer | string = string,
+  Action extends string = Sold extends string ? Sold : never,
+> = Sold extends Offer ? PageOf<Sold, Action> : PageOf<Offer, Action>;
+
+type PageOf<Sold extends Offer, Action extends string> = (
+  resource: CustomerResource<Sold>,
   page: CustomerTools<Action>,
 ) => Page | Promise<Page>;
 
 /** Something that a customer may do on the page of a resource, by a form. */
-export interface CustomerAction {
+export interface CustomerAction<Sold extends Offer = Offer> {
   /**
    * Does it, once for each form however often that is sent, and says in a sentence what came of it, which the page then
    * shows. The sentence stands in the resource's story: no secrets. The message of a `Refusal` that it throws is shown
@@ -69,7 +75,7 @@ export interface CustomerAction {
    * have written them. `signal` is aborted when the time is over.
    */
   run(
-    resource: CustomerResource,
+    resource: CustomerResource<Sold>,
     form: URLSearchParams,
     person: CustomerPerson,
     signal: AbortSignal,

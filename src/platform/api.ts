@@ -15,8 +15,8 @@ import type * as Platform from "./types.ts";
 
 export type { TokenSource } from "./client.ts";
 
-/** Drains are named by id, address or token; users may be "~". */
-export type ResourceApi = ReturnType<typeof endpoints>;
+/** Drains are named by id, address or token; users may be "~". `Var`: the config vars of the offer, which alone can be set. */
+export type ResourceApi<Var extends string = string> = ReturnType<typeof endpoints<Var>>;
 
 /** The client of one resource: endpoints below `/addons/{uuid}` take no id, so that its token is never sent for another. */
 export type PlatformFor = (uuid: string) => ResourceApi;
@@ -43,7 +43,7 @@ export const systemClock = (pauses = 1) => ({
 });
 
 /** One line per endpoint. One that the platform has enabled for you is a line of {@link ofYours}. */
-function endpoints(uuid: string, on: ResourceClient) {
+function endpoints<Var extends string = string>(uuid: string, on: ResourceClient) {
   return {
     ofYours: ofYours(uuid, on),
     addons: {
@@ -60,7 +60,8 @@ function endpoints(uuid: string, on: ResourceClient) {
     },
     config: {
       get: () => vars(on, "GET", path`/addons/${uuid}/config`),
-      update: (config: Platform.ConfigVar[]) => vars(on, "PATCH", path`/addons/${uuid}/config`, { config }),
+      update: (config: Platform.ConfigVar<Var>[]) =>
+        vars(on, "PATCH", path`/addons/${uuid}/config`, { config }),
     },
     apps: {
       get: (app: string) => one<Platform.App>(on, "GET", path`/apps/${app}`),

@@ -41,8 +41,8 @@ export interface Attachment extends Named, Dated {
 }
 
 /** In an update, null removes the name. */
-export interface ConfigVar {
-  name: string;
+export interface ConfigVar<Var extends string = string> {
+  name: Var;
   value: string | null;
 }
 

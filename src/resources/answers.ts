@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import { Refusal } from "../errors.ts";
+import { type Offer, plansOnSale } from "../offer.ts";
 import type { Pace } from "../pace.ts";
 import type { Json } from "../values.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
@@ -58,9 +59,14 @@ export function givenAnswer(
   return { status: answerStatus, body };
 }
 
-export function unknownPlan(plans: object, requested: string): Refusal {
+/** The refusal of a plan that cannot be bought. */
+export function unknownPlan(offer: Offer, requested: string): Refusal {
   const shown = requested.slice(0, 60).toWellFormed();
-  const words = `There is no plan "${shown}". Plans: ${Object.keys(plans).join(", ")}.`;
+  const names = plansOnSale(offer).map(([name]) => name);
+  const wrong = Object.hasOwn(offer.plans, requested)
+    ? `The plan "${shown}" is no longer sold.`
+    : `There is no plan "${shown}".`;
+  const words = `${wrong} Plans: ${names.join(", ")}.`;
   return new Refusal(words, { id: "unknown_plan" });
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
 import type { Queryable } from "../database/statement.ts";
 import { Refusal } from "../errors.ts";
+import { isOnSale } from "../offer.ts";
 import { orNullAfter } from "../within.ts";
 import { FIRST_LEASE } from "../work/step.ts";
 import {
@@ -61,7 +62,6 @@ export async function changePlan(
  */
 async function begin(ctx: Context, tx: Queryable, wish: PlanChange, isLate: boolean) {
   const { uuid, plan, key, requestId, traceparent } = wish;
-  const { plans } = ctx.offer;
   const claimedAtMs = Date.now();
   const resource = await lockedResource(tx, uuid);
   if (!resource || wasNeverProvisioned(resource)) throw notFound();
@@ -74,8 +74,8 @@ async function begin(ctx: Context, tx: Queryable, wish: PlanChange, isLate: bool
   const open = await openStepsOf(tx, uuid);
   const last = open.findLast((each) => each.plan !== null);
   const present = last?.plan ?? resource.plan;
-  // The present plan may no longer be on offer; a repeated change to it still succeeds.
-  if (plan !== present && !Object.hasOwn(plans, plan)) throw unknownPlan(plans, plan);
+  // The present plan may no longer be on sale; a repeated change to it still succeeds.
+  if (plan !== present && !isOnSale(ctx.offer, plan)) throw unknownPlan(ctx.offer, plan);
   // An earlier attempt of this request may have written the step, and the acknowledgement was lost.
   const own = open.find((each) => each.key === key);
   if (own?.isAccepted) return queued;

@@ -1,9 +1,9 @@
-import type { Offer } from "../offer.ts";
+import type { ConfigVarOf, Offer, PlanOf, RegionOf } from "../offer.ts";
 import type { ResourceApi } from "../platform/api.ts";
 import type { Secret } from "../secret.ts";
 import type { Json } from "../values.ts";
 
-export type { Offer, Plan } from "../offer.ts";
+export type { ConfigVarOf, Offer, Plan, PlanOf, RegionOf } from "../offer.ts";
 
 /**
  * The four functions that a vendor writes. Each may be called again for the same step (after a crash, a lost connection
@@ -14,37 +14,40 @@ export type { Offer, Plan } from "../offer.ts";
  */
 export interface YourService<Sold extends Offer = Offer> {
   /** Makes what was bought. There is no platform client yet, because the platform issues tokens only after the answer. */
-  provision(resource: VendorResource): Promise<Outcome<Sold>>;
+  provision(resource: VendorResource<Sold>): Promise<Outcome<Sold>>;
   /**
    * Changes what was bought. `resource.plan` is the new plan. It may equal `previousPlan`, because an earlier change that
    * was undone may have been made in part.
    */
-  changePlan(resource: VendorResource, previousPlan: string): Promise<Outcome<Sold>>;
+  changePlan(resource: VendorResource<Sold>, previousPlan: PlanOf<Sold>): Promise<Outcome<Sold>>;
   /**
    * Completes a provision or plan change that was answered "later", with a client for the platform's API. Do not wait for
    * long work: begin it and answer `later`. The function is then called again; for a provision this ends after 11 hours.
    * After 10 minutes, or the time in `limits` of the offer, `signal` is aborted.
    */
-  finish(resource: VendorResource, platform: ResourceApi): Promise<Done<Sold> | NotYet>;
+  finish(
+    resource: VendorResource<Sold>,
+    platform: ResourceApi<ConfigVarOf<Sold>>,
+  ): Promise<Done<Sold> | NotYet>;
   /**
    * Removes everything that was made, also after a provision that failed half-way. Like `finish`, it has a limit and may
    * answer `later`. Derive the names of what you make from the uuid: a deprovisioned resource has no name and no options,
    * and an orphan that only your backend has (`list` of Extensions) has only its uuid and an empty plan.
    */
-  deprovision(resource: VendorResource): Promise<void | NotYet>;
+  deprovision(resource: EndedResource<Sold>): Promise<void | NotYet>;
   /** Closes connections and timers when the process stops or could not start. No function is called after it. */
   close?(): Promise<void>;
 }
 
 /** One add-on resource, as the vendor's functions see it. */
-export interface VendorResource {
+export interface VendorResource<Sold extends Offer = Offer> {
   /** The platform's id of the resource, lower case. */
   uuid: string;
   /** The name that customers see; `null` if the platform sent none, and after the deprovision. */
   name: string | null;
-  /** The bare plan name, such as `basic`. */
-  plan: string;
-  region: string | null;
+  /** The bare plan name, such as `basic`; one of the offer, which may be retired. */
+  plan: PlanOf<Sold>;
+  region: RegionOf<Sold> | null;
   /** The options that the customer chose when installing: scalars, including undeclared ones. Empty after a deprovision. */
   options: Readonly<Record<string, unknown>>;
   /** The same at each call for one step. */
@@ -60,13 +63,18 @@ export interface VendorResource {
   logDrainToken: Secret | null;
 }
 
+/** What `deprovision` gets: the plan of an orphan that only your backend has is empty. */
+export interface EndedResource<Sold extends Offer = Offer> extends Omit<VendorResource<Sold>, "plan"> {
+  plan: PlanOf<Sold> | "";
+}
+
 /** The work is done: the app's config vars (the full set), and a sentence for the customer. */
 export interface Done<Sold extends Offer = Offer> {
   /**
    * A var that is left out is removed from the app. An empty string sets an empty value. A value with a NUL or broken
    * Unicode is an error.
    */
-  config: Readonly<Partial<Record<Sold["configVars"][number], string>>>;
+  config: Readonly<Partial<Record<ConfigVarOf<Sold>, string>>>;
   message?: string;
   /** The URL to which the drain of `logDrainToken` sends the app's log. Counts only in a `provision` within 2.8 seconds. */
   logDrainUrl?: string;

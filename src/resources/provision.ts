@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
 import { receiveGrant } from "../credentials/grant-store.ts";
+import { isOnSale } from "../offer.ts";
 import { orNullAfter } from "../within.ts";
 import { FIRST_LEASE } from "../work/step.ts";
 import {
@@ -30,12 +31,11 @@ export async function provision(
   isHeard = () => true,
 ): Promise<Answer> {
   const { uuid, requestId } = request;
-  const { plans } = ctx.offer;
   const persist = requestDeadline(receivedAtMs, ctx.pace);
-  const plan = Object.hasOwn(plans, request.plan) ? plans[request.plan]! : null;
+  const plan = isOnSale(ctx.offer, request.plan) ? ctx.offer.plans[request.plan]! : null;
   if (!plan) {
     if (await persist(() => findResource(ctx.db, uuid))) return again(ctx, request, persist, isHeard);
-    throw unknownPlan(plans, request.plan);
+    throw unknownPlan(ctx.offer, request.plan);
   }
   const answer = plan.later === undefined ? null : laterAnswer(plan.later, uuid);
   const traceparent = ctx.trace.current();

@@ -8,7 +8,7 @@ import { offer } from "./plans.ts";
  * all images except `data:` ones. Around the page the kit puts your brand (`brand.ts`), the way back to the dashboard, the
  * operator's notice, who is signed on, and the button for signing out.
  */
-export const customerPage: CustomerPage = (resource, { dashboard }) => ({
+export const customerPage: CustomerPage<typeof offer> = (resource, { dashboard }) => ({
   title: resource.name ?? "Your add-on",
   content: (
     <Cards>

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Extensions, Kit } from "../extend/contract.ts";
-import type { CustomerPage } from "../people/contract.ts";
-import type { Done, VendorResource, YourService } from "../resources/contract.ts";
+import type { Kit, Service } from "../extend/contract.ts";
+import type { Done, VendorResource } from "../resources/contract.ts";
 import { brand } from "./brand.ts";
 import { customerPage } from "./customer-page.tsx";
 import { addonId, messages, type offer } from "./plans.ts";
@@ -12,10 +11,7 @@ import type { YourSettings } from "./settings.ts";
  * idempotent: use `resource.idempotencyKey` or `resource.uuid` as the name of what you make. Open no connection before it is
  * needed: other commands of the kit call this function too.
  */
-export function createYourService(
-  _settings: YourSettings,
-  _kit: Kit,
-): YourService<typeof offer> & Extensions & { customerPage: CustomerPage } {
+export function createYourService(_settings: YourSettings, _kit: Kit<typeof offer>): Service<typeof offer> {
   return {
     brand,
     customerPage,
@@ -44,7 +40,7 @@ export function createYourService(
  * The same resource and plan always get the same answer, so a second call changes nothing. The token opens nothing, so it
  * is derived from the uuid; yours must be random and stored.
  */
-function product({ uuid, plan }: VendorResource, message: string): Done<typeof offer> {
+function product({ uuid, plan }: VendorResource<typeof offer>, message: string): Done<typeof offer> {
   const token = createHash("sha256").update(`token of ${uuid}`).digest("hex").slice(0, 40);
   const config = { TEAPOT_URL: `https://${plan}.${addonId}.example/${uuid}`, TEAPOT_TOKEN: token };
   return { config, message };

@@ -216,4 +216,20 @@ describe("releases, one after the other, of a service with customers (docs/upgra
     expect((await life.resource(uuid))?.plan).toBe("basic");
     expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(422);
   });
+
+  it("a retired plan is not in the manifest and cannot be bought; who has it keeps it, and may leave it", async () => {
+    const uuid = await life.settled("premium");
+    const premium = { ...offer.plans["premium"]!, retired: true };
+    const sold = { ...offer, plans: { ...offer.plans, premium } };
+    expect(addonManifest("teapots", sold).plans.map(({ name }) => name)).toEqual(["basic", "dedicated"]);
+    await release(sold);
+    expect((await life.control.redeliver(uuid)).response.status).toBe(200);
+    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(200);
+    const words = 'The plan "premium" is no longer sold. Plans: basic, dedicated.';
+    const refused = { status: 422, body: { id: "unknown_plan", message: words } };
+    expect((await life.control.install({ plan: "premium" })).response).toMatchObject(refused);
+    await life.control.changePlan(uuid, "basic");
+    await life.nothingLeft(uuid);
+    expect((await life.control.changePlan(uuid, "premium")).response).toMatchObject(refused);
+  });
 });

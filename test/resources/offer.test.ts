@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { text } from "node:stream/consumers";
 import type { Environment } from "../../src/environment.ts";
 import { Misconfigured } from "../../src/errors.ts";
-import { addonManifest, defineOffer } from "../../src/offer.ts";
+import { addonManifest } from "../../src/offer.ts";
 import { openContext } from "../../src/open-context.ts";
-import type { Offer, YourService } from "../../src/resources/contract.ts";
+import type { Offer } from "../../src/resources/contract.ts";
 import { aFreshDatabase } from "../support/database.ts";
 import { kit } from "../support/kit.ts";
 import { before } from "../support/process-world.ts";
@@ -25,22 +25,8 @@ const environment = {
   DATABASE_URL: "postgresql://nowhere.invalid/addon",
 };
 const [basic] = Object.values(offer.plans);
+const RETIRED_PLAN = 'defaultPlan is "basic", but the plans are: premium, dedicated.';
 const OTHER_PLAN = 'defaultPlan is "bsic", but the plans are: basic, premium, dedicated.';
-
-// What must not compile is checked with the types, which `npm test` does too.
-it("an offer is typed by its names; a plan that is not sold any more is looked up all the same", () => {
-  const sold = defineOffer({
-    ...{ plans: { small: basic! }, defaultPlan: "small", ephemeralPlan: "small" },
-    ...{ regions: ["us"], configVars: ["TEAPOT_URL"] },
-  });
-  // @ts-expect-error: no such plan
-  defineOffer({ ...sold, plans: { small: basic! }, defaultPlan: "large" });
-  const provision: YourService<typeof sold>["provision"] = async () => ({ config: { TEAPOT_URL: "x" } });
-  // @ts-expect-error: no such config var
-  const other: YourService<typeof sold>["provision"] = async () => ({ config: { COFFEE_URL: "x" } });
-  expect([provision, other]).toHaveLength(2);
-  expect([sold.plans["small"], sold.plans["gone"]]).toEqual([basic, undefined]);
-});
 
 async function run(args: string[], env: Environment) {
   const child = spawn(process.execPath, args, { cwd: tmpdir(), env });
@@ -54,6 +40,7 @@ describe("an inconsistent offer", () => {
     [{ defaultPlan: "bsic" }, OTHER_PLAN],
     [{ ephemeralPlan: "constructor" }, 'ephemeralPlan is "constructor"'],
     [{ plans: { ...offer.plans, "teapots:basic": basic! } }, 'plans holds "teapots:basic"'],
+    [{ plans: { ...offer.plans, basic: { ...basic!, retired: true } } }, RETIRED_PLAN],
     [{ plans: { ...offer.plans, "": basic! } }, 'plans holds ""'],
     [{ configVars: ["KETTLE-TOKEN"] }, 'configVars holds "KETTLE-TOKEN": a name there is of letters'],
     [{ configVars: ["2ND_TEAPOT"] }, 'configVars holds "2ND_TEAPOT"'],

@@ -1,3 +1,4 @@
+import { plansOnSale } from "../../src/offer.ts";
 import { offer } from "../../src/your-service/plans.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aMockedPlatform, tokens } from "../support/mocked-platform.ts";
@@ -6,9 +7,9 @@ import { eventually, opened } from "../support/world.ts";
 // Your service against a platform that is played by nock, call by call: what it sends, in which order, and what it does
 // if the platform does not behave. Each answer is declared; a call that was not declared fails, and so does a declared one
 // that was never made.
-const names = Object.keys(offer.plans);
-const plan = names.find((name) => !offer.plans[name]!.later);
-const latePlan = names.find((name) => offer.plans[name]!.later);
+const plans = plansOnSale(offer);
+const [plan] = plans.find(([, { later }]) => !later) ?? [];
+const [latePlan] = plans.find(([, { later }]) => later) ?? [];
 /** A test that needs a plan of some kind, which your offer may lack. */
 const given = (needed: string | undefined) => (needed ? it : it.skip);
 

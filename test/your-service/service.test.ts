@@ -1,11 +1,12 @@
+import { plansOnSale } from "../../src/offer.ts";
 import { addonId, offer } from "../../src/your-service/plans.ts";
 import { aBrowser } from "../people/browser.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
 
 // The sample, sold through the front door. Put the tests of your own service in this folder, in the place of these.
-const names = Object.keys(offer.plans);
-const [plan, larger] = names.filter((name) => !offer.plans[name]!.later);
-const latePlan = names.find((name) => offer.plans[name]!.later);
+const plans = plansOnSale(offer);
+const [plan, larger] = plans.filter(([, { later }]) => !later).map(([name]) => name);
+const [latePlan, { later } = {}] = plans.find(([, { later }]) => later) ?? [];
 
 /** A test that needs a plan of some kind, which your offer may lack. */
 const given = (needed: string | undefined) => (needed ? it : it.skip);
@@ -55,7 +56,7 @@ describe("what src/your-service sells", () => {
 
   given(latePlan)("is delivered later in a plan that says so", async () => {
     const { uuid, response, config } = await installed(latePlan!);
-    expect(response).toMatchObject({ status: 202, body: { message: offer.plans[latePlan!]!.later } });
+    expect(response).toMatchObject({ status: 202, body: { message: later } });
     await eventually(() => world.sandbox.control.addon(uuid).state === "provisioned");
     expect(config()["TEAPOT_URL"]).toBe(`https://${latePlan}.${addonId}.example/${uuid}`);
   });

@@ -1,5 +1,7 @@
 import { Refusal } from "../errors.ts";
+import type { PlanOf } from "../resources/contract.ts";
 import { within } from "../signal.ts";
+import type { offer } from "./plans.ts";
 import type { YourSettings } from "./settings.ts";
 
 /** A queue as the broker's API describes it. `url` and `key` are there once it is ready. */
@@ -36,7 +38,7 @@ export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
 
   return {
     /** Makes a queue, or adapts it to its plan. The same uuid gets the same queue. */
-    put: (uuid: string, plan: string, signal: AbortSignal) =>
+    put: (uuid: string, plan: PlanOf<typeof offer>, signal: AbortSignal) =>
       call("PUT", `/queues/${uuid}`, signal, { plan }) as Promise<Queue>,
     remove: (uuid: string, signal: AbortSignal) => call("DELETE", `/queues/${uuid}`, signal),
     /** All queues, read page by page. */

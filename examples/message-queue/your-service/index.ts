@@ -1,6 +1,5 @@
-import type { Extensions } from "../extend/contract.ts";
-import type { CustomerPage } from "../people/contract.ts";
-import type { Done, NotYet, VendorResource, YourService } from "../resources/contract.ts";
+import type { Service } from "../extend/contract.ts";
+import type { Done, NotYet, VendorResource } from "../resources/contract.ts";
 import { createBroker } from "./broker.ts";
 import { createCustomerPage } from "./customer-page.tsx";
 import { metrics, type OurKit } from "./metrics.ts";
@@ -9,15 +8,17 @@ import { mountRoutes } from "./routes.ts";
 import type { YourSettings } from "./settings.ts";
 import { createUsage } from "./usage.ts";
 
+type Queue = VendorResource<typeof offer>;
+
 /** Sells queues of a message broker that has a life of its own: it moves queues, and it is slow and down at times. */
 export function createYourService(
   settings: YourSettings,
   kit: OurKit,
-): YourService<typeof offer> & Extensions<typeof offer> & { customerPage: CustomerPage } {
+): Service<typeof offer, { actions: "move"; metrics: typeof metrics }> {
   const broker = createBroker(settings);
   const usage = createUsage(kit, broker);
 
-  async function queue({ uuid, plan, signal }: VendorResource): Promise<Done<typeof offer> | NotYet> {
+  async function queue({ uuid, plan, signal }: Queue): Promise<Done<typeof offer> | NotYet> {
     const { isReady, url, key } = await broker.put(uuid, plan, signal);
     if (!isReady) return { later: "Your queue is being made; this takes some minutes.", againInSeconds: 10 };
     return { config: { PIGEON_URL: url, PIGEON_KEY: key }, message: "Your queue is open: see PIGEON_URL." };

@@ -1,5 +1,5 @@
-import type { Kit } from "../extend/contract.ts";
 import type { Broker } from "./broker.ts";
+import type { OurKit } from "./metrics.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -7,7 +7,7 @@ const DAY_MS = 86_400_000;
 const lastDays = () => [1, 2, 3].map((ago) => new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10));
 
 /** What each queue has carried, day by day, in a table of our own. */
-export function createUsage(kit: Kit, broker: Broker) {
+export function createUsage(kit: OurKit, broker: Broker) {
   return {
     /** Asks the broker about each queue. If one fails the others are asked, and the kit tries the whole job again. */
     async meterAll(signal: AbortSignal): Promise<void> {

@@ -5,11 +5,11 @@ import type { Product } from "./product.ts";
 
 /** The page for customers who come from the platform's dashboard: their plan, and how full the drawer is. */
 export const createCustomerPage =
-  (product: Product): CustomerPage =>
+  (product: Product): CustomerPage<typeof offer, "rotate"> =>
   async (resource, page) => {
     const { uuid, name, plan, state } = resource;
     const used = state === "provisioned" ? await product.megabytes(uuid).catch(() => null) : null;
-    const room = { bytes: sizes[plan]!.megabytes * 1e6 };
+    const room = { bytes: sizes[plan].megabytes * 1e6 };
     return {
       title: name ?? "Your drawer",
       content: (

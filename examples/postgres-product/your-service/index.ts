@@ -1,22 +1,23 @@
 import { Refusal } from "../errors.ts";
-import type { Extensions, Kit } from "../extend/contract.ts";
-import type { CustomerPage } from "../people/contract.ts";
-import type { Done, YourService } from "../resources/contract.ts";
+import type { Kit, Service } from "../extend/contract.ts";
+import type { Done, PlanOf } from "../resources/contract.ts";
 import { createCustomerPage } from "./customer-page.tsx";
 import { later, type offer, sizes } from "./plans.ts";
 import { createProduct } from "./product.ts";
 import type { YourSettings } from "./settings.ts";
 
+type Plan = PlanOf<typeof offer>;
+
 /** Sells drawers: small databases in a PostgreSQL of ours. */
 export function createYourService(
   settings: YourSettings,
-  kit: Kit,
-): YourService<typeof offer> & Extensions<typeof offer> & { customerPage: CustomerPage } {
+  kit: Kit<typeof offer>,
+): Service<typeof offer, { actions: "rotate" }> {
   const product = createProduct(settings);
 
   /** Makes the drawer or adapts it to the plan; a second call for the same resource changes nothing. */
-  async function drawer(uuid: string, plan: string, message: string): Promise<Done<typeof offer>> {
-    await product.make(uuid, sizes[plan]!.connections);
+  async function drawer(uuid: string, plan: Plan, message: string): Promise<Done<typeof offer>> {
+    await product.make(uuid, sizes[plan].connections);
     return { config: { DRAWER_URL: await product.urlOf(uuid) }, message };
   }
 
@@ -29,7 +30,7 @@ export function createYourService(
     },
 
     async changePlan({ uuid, plan }) {
-      const [used, room] = [await product.megabytes(uuid), sizes[plan]!.megabytes];
+      const [used, room] = [await product.megabytes(uuid), sizes[plan].megabytes];
       if (used > room) {
         throw new Refusal(`Your drawer holds ${used} MB, and ${plan} has ${room} MB. Make room first.`);
       }
@@ -50,7 +51,7 @@ export function createYourService(
     rotation: {
       everyDays: 90,
       async rotate({ uuid, plan, idempotencyKey }) {
-        const retires = await product.addLogin(uuid, idempotencyKey, sizes[plan]!.connections);
+        const retires = await product.addLogin(uuid, idempotencyKey, sizes[plan].connections);
         return { config: { DRAWER_URL: await product.urlOf(uuid) }, retires };
       },
       async retire({ uuid }, logins) {

@@ -3,7 +3,7 @@ import { defineOffer } from "../offer.ts";
 export const addonId = "drawers";
 
 /** The limits of each plan: concurrent connections, and size in MB. */
-export const sizes: Readonly<Record<string, { connections: number; megabytes: number }>> = {
+export const sizes = {
   small: { connections: 3, megabytes: 10 },
   large: { connections: 20, megabytes: 1_000 },
   reserved: { connections: 50, megabytes: 10_000 },
@@ -12,8 +12,8 @@ export const sizes: Readonly<Record<string, { connections: number; megabytes: nu
 export const later = "Room is being reserved for you; your drawer opens in a few minutes.";
 
 /** The same for customers, on their page. */
-function includes(plan: string) {
-  const { connections, megabytes } = sizes[plan]!;
+function includes(plan: keyof typeof sizes) {
+  const { connections, megabytes } = sizes[plan];
   return { room: { bytes: megabytes * 1e6 }, connections };
 }
 

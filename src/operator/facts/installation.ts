@@ -195,7 +195,7 @@ export const OF_THE_INSTALLATION = {
       return `Customers have plans that are not on offer: ${named}${areMore ? ", and more" : ""}.`;
     },
     names: "plans and resources",
-    cure: "Put them back into src/your-service/plans.ts: a plan stays there as long as a customer has it.",
+    cure: "Put each back into src/your-service/plans.ts, with retired: true if it is no longer sold: a plan stays there as long as a customer has it.",
     command: "kit resources list --search PLAN",
     runbook: "Plans that are not on offer",
   }),
