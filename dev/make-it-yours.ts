@@ -196,10 +196,9 @@ async function ask(): Promise<Names> {
 }
 
 /** The kit's own words, or what this put in their place. */
-const head = (kits: RegExp, ours: (name: string) => string, id: string, old: string) => ({
-  find: isSample ? kits : ours(old),
-  put: ours(id),
-});
+function head(kits: RegExp, ours: (name: string) => string, id: string, old: string) {
+  return { find: isSample ? kits : ours(old), put: ours(id) };
+}
 
 /** The id and what follows from it, in all files but those of the service. */
 function editsOfId(id: string, old: string): Edit[] {

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { Secret } from "../src/secret.ts";
 import type { Setting } from "../src/setting.ts";
 
 // Settings of your own in the files of a deployment, as test/docs/deploy-files.test.ts wants them.
@@ -54,13 +55,35 @@ function inEnvExample(text: string, settings: readonly AnySetting[]): string {
   return (isSplit ? text.replace(end, required.join("")) : text + required.join("")) + optional.join("");
 }
 
-/** In both environments, behind the key that every one of them has. */
+/** Behind the key that an app has in each environment. A person is asked for the values; of a review app for few. */
 function inAppJson(text: string, settings: readonly AnySetting[]): string {
-  const members = missingIn(text, settings)
-    .filter(isRequired)
-    .map(({ name, about }) => `,\n"${name}": {\n"description": ${JSON.stringify(sentence(about))}\n}`);
-  return text.replaceAll(/"ENCRYPTION_KEY": \{[^}]*\}/g, (key) => key + members.join(""));
+  const missing = missingIn(text, settings).filter(isRequired);
+  const members = (valueOf: (setting: AnySetting) => object) =>
+    missing.map((each) => `,\n${member(each, valueOf(each))}`).join("");
+  let isReview = false;
+  return text.replaceAll(/"ENCRYPTION_KEY": \{[^}]*\}/g, (key) => {
+    const added = members(isReview ? nowhere : () => ({}));
+    isReview = true;
+    return key + added;
+  });
 }
+
+function member({ name, about }: AnySetting, value: object): string {
+  const lines = Object.entries({ description: sentence(about), ...value }).map(
+    ([key, text]) => `"${key}": ${JSON.stringify(text)}`,
+  );
+  return `"${name}": {\n${lines.join(",\n")}\n}`;
+}
+
+/** What a review app gets, which is to reach nothing: no secret is written down. */
+function nowhere(setting: AnySetting): object {
+  const random = randomBytes(32).toString("hex");
+  if (!isSecret(setting)) return { value: madeUp(setting) };
+  return takes(setting, random) ? { generator: "secret" } : {};
+}
+
+const isSecret = (setting: AnySetting) =>
+  takes(setting, madeUp(setting)) && setting.read(madeUp(setting), false) instanceof Secret;
 
 function inCompose(text: string, settings: readonly AnySetting[]): string {
   const missing = missingIn(text, settings);
@@ -78,22 +101,23 @@ const sentence = (about: string) => about.charAt(0).toUpperCase() + about.slice(
 
 /** A value that the setting takes, and that leads nowhere. */
 function madeUp({ name, read }: AnySetting): string {
-  const nowhere = `${name.toLowerCase().replaceAll("_", "-")}.invalid`;
+  const host = `${name.toLowerCase().replaceAll("_", "-")}.invalid`;
   const texts = [
-    `https://${nowhere}`,
-    `postgresql://nobody:of-the-sandbox-alone@${nowhere}/product`,
+    `https://${host}`,
+    `postgresql://nobody:of-the-sandbox-alone@${host}/product`,
     `${name.toLowerCase().replaceAll("_", "-")}-of-the-sandbox-alone-${randomBytes(8).toString("hex")}`,
     ...["1", "on", "nobody@example.com"],
   ];
   const isUrl = /_URL(_|$)/.test(name);
   const wanted = isUrl ? texts : [texts[2]!, ...texts];
-  const takes = (text: string) => {
-    try {
-      read(text, false);
-      return true;
-    } catch {
-      return false;
-    }
-  };
-  return wanted.find(takes) ?? "";
+  return wanted.find((text) => takes({ read }, text)) ?? "";
+}
+
+function takes({ read }: Pick<AnySetting, "read">, text: string): boolean {
+  try {
+    read(text, false);
+    return true;
+  } catch {
+    return false;
+  }
 }
