@@ -7,6 +7,7 @@ import { isOnSale, plansOnSale } from "../src/offer.ts";
 import { exitWith } from "../src/process/run-process.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { type DemoStage, demoStage } from "./demo/stage.ts";
+import { answerInWords } from "./wording.ts";
 
 // `npm run sandbox:run -- COMMAND`: a platform, this service and a resource on it, for as long as COMMAND runs. COMMAND
 // gets the resource's config vars and all addresses in its environment. This process exits with COMMAND's exit code.
@@ -70,7 +71,7 @@ function wantedPlan(): string {
 async function install({ sandbox: { control }, untilYours }: DemoStage, plan: string): Promise<string> {
   const { addon, response } = await control.install({ plan });
   if (response.status !== 200 && response.status !== 202)
-    throw new Error(`The provision was answered with ${response.status}: ${JSON.stringify(response.body)}`);
+    throw new Error(`The provision was answered with ${answerInWords(response)}`);
   await untilYours(() => {
     const { state, grant } = control.addon(addon.id);
     if (state !== "provisioned" || grant?.state !== "exchanged")

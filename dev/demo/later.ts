@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { list } from "../wording.ts";
+import { answerInWords, list } from "../wording.ts";
 import { CONFIG_VARS, LATER_PLAN } from "./plans.ts";
 import { eventually } from "./stage.ts";
 import type { Step } from "./step.ts";
@@ -11,7 +11,7 @@ export const later: Step = {
     const { control } = stage.sandbox;
     control.createApp({ name: "hotel" });
     const { addon, response } = await control.install({ app: "hotel", plan: LATER_PLAN });
-    assert.equal(response.status, 202, JSON.stringify(response.body));
+    assert.equal(response.status, 202, `answered with ${answerInWords(response)}`);
     assert.equal(addon.state, "provisioning");
     await stage.untilYours(() => {
       const { state } = control.addon(addon.id);

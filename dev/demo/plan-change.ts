@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { answerInWords } from "../wording.ts";
 import { OTHER_PLAN } from "./plans.ts";
 import { type Step, theAddon } from "./step.ts";
 
@@ -10,7 +11,7 @@ export const planChange: Step = {
     const { response } = await stage.sandbox.control.changePlan(id, OTHER_PLAN);
     if (response.status === 422)
       return `to ${OTHER_PLAN}: refused, and the plan stays: ${sentenceOf(response.body)}`;
-    assert.ok(response.status === 200 || response.status === 202, JSON.stringify(response.body));
+    assert.ok(response.status === 200 || response.status === 202, `answered with ${answerInWords(response)}`);
     const { config = {} } = response.body as { config?: Record<string, string> };
     await stage.untilYours(async () => {
       const [row] = await stage.rows(`SELECT plan FROM resources WHERE uuid = $1`, id);

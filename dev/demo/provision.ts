@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { list, textIn } from "../wording.ts";
+import { answerInWords, list, textIn } from "../wording.ts";
 import { FIRST_PLAN } from "./plans.ts";
 import { eventually } from "./stage.ts";
 import { issuedTokens, type Step, theAddon } from "./step.ts";
@@ -21,7 +21,7 @@ export const provision: Step = {
       const names = Object.keys(sandbox.control.configVars("shop"));
       return `${addon.name} on the app "shop": answered 202, and ${list(names) || "nothing"} came when it was made`;
     }
-    assert.equal(response.status, 200, JSON.stringify(response.body));
+    assert.equal(response.status, 200, `answered with ${answerInWords(response)}`);
     const config = (response.body as { config: Record<string, string> }).config;
     assert.deepEqual(sandbox.control.configVars("shop"), config, "the app runs with what was answered");
     return `${addon.name} on the app "shop": answered with ${list(Object.keys(config)) || "nothing"}`;

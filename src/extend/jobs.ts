@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { createTask } from "node-cron";
+import { counted } from "../amounts.ts";
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import { messageOf, storable } from "../errors.ts";
@@ -79,7 +80,7 @@ async function runOne(ctx: Context, job: YourJob, given: ClaimedJob, ending: Abo
   const { name, at, mostMinutes = 60 } = job;
   const startedMs = performance.now();
   const claimed = given.hasDied ? await noteDeath(ctx, job, given) : given;
-  const late = () => new Hangs(`The job has not ended after ${mostMinutes} minutes`);
+  const late = () => new Hangs(`The job has not ended after ${counted(mostMinutes, "minute")}`);
   const hold = () => holdJob(ctx.db, claimed);
   const limits = { ms: mostMinutes * MINUTE_MS, late, cuts: [], lease: { hold, everyMs: HOLD_EVERY_MS } };
   const isCut = () => ending.signal.aborted;
@@ -179,7 +180,7 @@ function alarmed(
   const isAgain = alarmedAt !== null && attempts % ALARM_AFTER_ATTEMPTS === 0;
   if (!isAgain && (alarmedAt !== null || !isFailing)) return trouble;
   const about = { alarm: "job_fails", job: name, failures: attempts, since, error, nextTry };
-  ctx.log.error(about, `Job of yours failed ${attempts} times; still retrying`);
+  ctx.log.error(about, `Job of yours failed ${counted(attempts, "time")}; still retrying`);
   return { ...trouble, alarmedAt: alarmedAt ?? now };
 }
 

@@ -29,7 +29,7 @@ export function createUsage(kit: OurKit, broker: Broker) {
           failed.push(uuid);
         }
       }
-      if (failed.length > 0) throw new Error(`${failed.length} queues could not be metered`);
+      if (failed.length > 0) throw new Error(`Not metered: ${failed.join(", ")}`);
     },
 
     /** All days that are stored, for an export. */
