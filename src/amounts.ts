@@ -8,6 +8,23 @@ export type Measure = Readonly<
   ({ count: number } | { bytes: number } | { seconds: number }) & { per?: string }
 >;
 
+/** What a plan costs. `{ cents: 900, unit: "month" }` is 9.00 a month; 0 cents are free. */
+export interface Price {
+  /** A whole number, in the currency that the platform bills. */
+  cents: number;
+  /** The time that is paid for: `month`, `hour`. */
+  unit: string;
+  /** What is billed by its use, as customers read it: `1 cent per 1,000 messages`. */
+  metered?: string;
+}
+
+/** As customers read it: `free`, `9.00 a month`, `9.00 a month and 1 cent per 1,000 messages`. */
+export function priceInWords({ cents, unit, metered }: Price): string {
+  if (cents === 0) return metered ?? "free";
+  const fixed = (cents / 100).toLocaleString("en", { minimumFractionDigits: 2 }) + ratePer(unit);
+  return metered ? `${fixed} and ${metered}` : fixed;
+}
+
 const BYTES = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte", "petabyte"];
 const TIMES = { day: 86_400, hour: 3_600, minute: 60 };
 
@@ -16,9 +33,10 @@ export function amountInWords(amount: Amount): string {
   if (typeof amount === "string") return amount;
   if (numberIn(amount) === Infinity) return "unlimited";
   if (typeof amount === "number") return amount.toLocaleString("en");
-  const per = amount.per ? ` ${/^[aeio]|^hour/i.test(amount.per) ? "an" : "a"} ${amount.per}` : "";
-  return wordsOf(amount) + per;
+  return wordsOf(amount) + (amount.per ? ratePer(amount.per) : "");
 }
+
+const ratePer = (unit: string) => ` ${/^[aeio]|^hour/i.test(unit) ? "an" : "a"} ${unit}`;
 
 /** The number in an amount; `null` for words. */
 export function numberIn(amount: Amount): number | null {

@@ -5,6 +5,7 @@ import {
   accountList,
   cron,
   encryptionKey,
+  isSetting,
   keyList,
   mediaType,
   oneOf,
@@ -20,6 +21,7 @@ import {
   type Setting,
   setting,
   type Settings,
+  settingsIn,
   text,
   userName,
   type ValuesOf,
@@ -95,7 +97,7 @@ export function readConfig(
   own: Settings = yourSettings,
 ): Config {
   const insecure = env["ALLOW_INSECURE_PLATFORM"] === "on";
-  const names = [...Object.values(settings), ...Object.values(own)].map(({ name }) => name);
+  const names = [...settingsIn(settings), ...settingsIn(own)].map(({ name }) => name);
   const { faults, remarks } = surroundingsOf(env, names, insecure);
   remarks.unshift(...(env[REMARKS] ?? []));
 
@@ -112,6 +114,12 @@ export function readConfig(
       return [key, undefined];
     }
   }
+  const readAll = (table: Settings): object =>
+    Object.freeze(
+      Object.fromEntries(
+        Object.entries(table).map(([key, row]) => (isSetting(row) ? read([key, row]) : [key, readAll(row)])),
+      ),
+    );
   const isWanted = (key: string) => !only || (only as readonly string[]).includes(key);
   const config = {
     ...Object.fromEntries(
@@ -119,7 +127,7 @@ export function readConfig(
         .filter(([key]) => isWanted(key))
         .map(read),
     ),
-    yours: Object.freeze(only ? {} : Object.fromEntries(Object.entries(own).map(read))),
+    yours: only ? {} : readAll(own),
     remarks,
   } as unknown as Config;
   const isGiven = (key: SettingName) => isWanted(key) && Boolean(env[settings[key].name]);
@@ -136,7 +144,7 @@ export function readConfig(
 
 /** The variables that `src/your-service` reads, for a caller that generates the others (the demo). */
 export function yourEnvironment(env: Environment = readEnvironment()): Record<string, string> {
-  const names = Object.values<Setting<unknown>>(yourSettings).map(({ name }) => name);
+  const names = settingsIn(yourSettings).map(({ name }) => name);
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 

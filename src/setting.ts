@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { validate } from "node-cron";
+import { Refusal } from "./errors.ts";
 import { isEasyKey, isEasyPassword } from "./guessable.ts";
 import { Secret } from "./secret.ts";
 
@@ -12,11 +13,24 @@ export interface Setting<Value> {
   read(text: string, insecure: boolean): Value;
 }
 
-export type Settings = Readonly<Record<string, Setting<unknown>>>;
+/** A table of settings. A row may be a table itself, of one setting for each region ({@link perRegion}). */
+export type Settings = Readonly<Record<string, Setting<unknown> | PerRegion<string, unknown>>>;
+export type PerRegion<Region extends string, Value> = Readonly<Record<Region, Setting<Value>>>;
 
 export type ValuesOf<Table extends Settings> = {
-  readonly [Key in keyof Table]: ReturnType<Table[Key]["read"]>;
+  readonly [Key in keyof Table]: Table[Key] extends Setting<infer Value>
+    ? Value
+    : Table[Key] extends PerRegion<infer Region, infer Value>
+      ? Readonly<Record<Region, Value>>
+      : never;
 };
+
+/** All settings of a table, also those of each region. */
+export function settingsIn(table: Settings): Setting<unknown>[] {
+  return Object.values(table).flatMap((row) => (isSetting(row) ? [row] : Object.values(row)));
+}
+
+export const isSetting = (row: Settings[string]): row is Setting<unknown> => typeof row.read === "function";
 
 /** Makes a row of a table of settings. The functions below are a `read` for most kinds. */
 export function setting<Value>(
@@ -26,6 +40,39 @@ export function setting<Value>(
   standard?: string,
 ): Setting<Value> {
   return standard === undefined ? { name, about, read } : { name, about, read, standard };
+}
+
+/**
+ * One setting for each region of the offer: `perRegion(offer.regions, "QUEUE_API_URL", "where the broker is", text)` reads
+ * `QUEUE_API_URL_US` and `QUEUE_API_URL_EU`. Their values are a table by region: see {@link inRegion}.
+ */
+export function perRegion<Region extends string, Value>(
+  regions: readonly Region[],
+  name: string,
+  about: string,
+  read: Setting<Value>["read"],
+  standard?: string,
+): PerRegion<Region, Value> {
+  const row = (region: Region) => {
+    const suffix = region.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
+    return [region, setting(`${name}_${suffix}`, `${about}, of the region ${region}`, read, standard)];
+  };
+  return Object.fromEntries(regions.map(row)) as PerRegion<Region, Value>;
+}
+
+/**
+ * What a table by region has for the region of a resource; the first where the platform named none. Throws a `Refusal` for
+ * a region that it lacks, so that a `provision` there is refused with a sentence.
+ */
+export function inRegion<Region extends string, Value>(
+  table: Readonly<Record<Region, Value>>,
+  region: NoInfer<Region> | null,
+): Value {
+  const [first] = Object.keys(table) as Region[];
+  const chosen = region ?? first!;
+  if (Object.hasOwn(table, chosen)) return table[chosen];
+  const words = `This add-on is not available in the region "${chosen.slice(0, 60).toWellFormed()}". Regions: ${Object.keys(table).join(", ")}.`;
+  throw new Refusal(words, { id: "unknown_region" });
 }
 
 // The kinds of settings: each function turns the text of a variable into its value, or throws the end of a sentence

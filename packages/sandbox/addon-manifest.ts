@@ -5,7 +5,32 @@ import { isObject } from "./is-object.ts";
 export interface AddonPlan {
   name: string;
   description?: string;
-  price?: { cents: number; unit: string };
+  price?: AddonPrice;
+}
+
+export interface AddonPrice {
+  /** A whole number; 0 is free. */
+  cents: number;
+  unit: string;
+  /** What is billed by use, in words. */
+  metered?: string;
+}
+
+/** The options of an installation, as JSON Schema describes an object of them. */
+export interface AddonOptions {
+  properties?: Record<string, AddonOption>;
+  required?: string[];
+}
+
+export interface AddonOption {
+  type?: string;
+  description?: string;
+  enum?: unknown[];
+  const?: unknown;
+  default?: unknown;
+  examples?: unknown[];
+  minimum?: number;
+  maximum?: number;
 }
 
 /**
@@ -26,6 +51,8 @@ export interface AddonManifest {
   config_vars?: string[];
   /** The prefix of every config var name. Absent: none. */
   config_vars_prefix?: string;
+  /** What customers may choose when they install it. Absent: whatever they write is passed. */
+  options?: AddonOptions;
   /** `log_input` adds `log_input_url` and `log_drain_token` to the provision request. */
   requires?: string[];
 }
@@ -62,6 +89,7 @@ export function checkAddonManifest(value: unknown): AddonManifest {
       throw new Error(`The add-on manifest's ${member} must be an array of strings.`);
     }
   }
+  checkOptions(value["options"]);
   const { password: _password, sso_salt: _salt, ...manifest } = value;
   return manifest as unknown as AddonManifest;
 }
@@ -71,12 +99,45 @@ function checkPlans(plans: unknown): unknown[] {
   if (!Array.isArray(plans) || !plans.every((plan) => isObject(plan) && isFilled(plan["name"])))
     throw new Error("The add-on manifest's plans must be an array of objects, each with a name.");
   const names = (plans as AddonPlan[]).map(({ name }) => name);
-  const isPriced = ({ price }: AddonPlan) =>
-    price === undefined || (isObject(price) && typeof price.cents === "number" && isFilled(price.unit));
+  const isPriced = ({ price }: AddonPlan) => price === undefined || isPrice(price);
   if (new Set(names).size < names.length) throw new Error("The add-on manifest names a plan twice.");
   if (!(plans as AddonPlan[]).every(isPriced))
-    throw new Error("A plan's price in the add-on manifest must have cents, a number, and a unit.");
+    throw new Error(
+      "A plan's price in the add-on manifest must have cents, a whole number from 0, and a unit; metered is a text.",
+    );
   return names;
+}
+
+function isPrice(price: unknown): boolean {
+  if (!isObject(price)) return false;
+  const { cents, unit, metered } = price;
+  const isWhole = Number.isSafeInteger(cents) && (cents as number) >= 0;
+  return isWhole && isFilled(unit) && (metered === undefined || isFilled(metered));
+}
+
+function checkOptions(options: unknown): void {
+  if (options === undefined) return;
+  const { properties = {}, required = [] } = isObject(options) ? options : { properties: null };
+  const isTable = isObject(properties) && Object.values(properties).every(isObject);
+  if (!isTable || !Array.isArray(required) || !required.every(isFilled))
+    throw new Error(
+      "The add-on manifest's options must be a JSON Schema of an object: properties, required.",
+    );
+}
+
+/** An example of each option that must be given: what a customer who reads the documentation would write. */
+export function exampleOptions(manifest: AddonManifest | null): Record<string, string> {
+  const { properties = {}, required = [] } = manifest?.options ?? {};
+  return Object.fromEntries(required.map((name) => [name, exampleOf(properties[name] ?? {})]));
+}
+
+function exampleOf({ examples, enum: values, type, ...option }: AddonOption): string {
+  const { minimum = 1, maximum = Infinity } = option;
+  const kinds: Record<string, unknown> = { boolean: true, string: "example" };
+  const number = Math.min(Math.max(minimum, 1), maximum);
+  return String(
+    examples?.[0] ?? option.default ?? option.const ?? values?.[0] ?? kinds[type ?? "string"] ?? number,
+  );
 }
 
 function isFilled(value: unknown): boolean {

@@ -15,7 +15,7 @@ import { createMasking } from "./wire/masking.ts";
 import { openStateFile, type StateFile } from "./world/state-file.ts";
 import { createWorld } from "./world/world.ts";
 
-export { readAddonManifest, type AddonManifest, type AddonPlan } from "./addon-manifest.ts";
+export { exampleOptions, readAddonManifest, type AddonManifest, type AddonPlan } from "./addon-manifest.ts";
 export type { Control } from "./control/control.ts";
 export type { Delivery } from "./control/deliveries.ts";
 export type { InstallWish } from "./control/delivery-wishes.ts";

@@ -2,6 +2,7 @@ import type { Router } from "express";
 import type { Logger } from "pino";
 import type { Closable, Generated } from "../database/prisma.ts";
 import type { YourMetric } from "../metrics/metrics.ts";
+import type { PlanMeans } from "../offer.ts";
 import type { Brand } from "../people/brand.ts";
 import type { CustomerAction, CustomerPage } from "../people/contract.ts";
 import type { ResourceApi } from "../platform/api.ts";
@@ -218,7 +219,7 @@ export interface KitDatabase {
 }
 
 /** One add-on resource, as your routes and jobs see it. */
-export interface KitResource<Sold extends Offer = Offer> {
+export interface KitResource<Sold extends Offer = Offer> extends PlanMeans<Sold> {
   uuid: string;
   name: string | null;
   /** The plan that your service has made; during a plan change the previous plan. */

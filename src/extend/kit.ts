@@ -24,10 +24,10 @@ export function kitFor(ctx: Context): Kit {
       prisma: (load) => ctx.db.prismaOfYours(load),
     },
     resources: {
-      find: async (uuid) => findForVendor(ctx.db, checkedUuid(uuid)),
+      find: async (uuid) => findForVendor(ctx, checkedUuid(uuid)),
       async *list() {
         for (let after = LEAST_UUID; ;) {
-          const page = await listAfter(ctx.db, after);
+          const page = await listAfter(ctx, after);
           yield* page;
           const last = page.at(-1);
           if (!last) return;

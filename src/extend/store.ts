@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
+import type { Context } from "../context.ts";
 import type { YourJob as JobModel } from "../database/client/client.ts";
 import { databaseClock } from "../database/clock.ts";
 import type { Database } from "../database/database.ts";
 import { anyRow, oneRow, type Queryable, statement, type Stored } from "../database/statement.ts";
+import { meaningOf, type PlanMeans } from "../offer.ts";
 import { whereHeld } from "../processes/history-store.ts";
 import { BEFORE_ROTATIONS, HAS_TOKENS, whereIn } from "../resources/step-kinds.ts";
 import { lockedResource } from "../resources/store.ts";
@@ -11,19 +13,28 @@ import type { KitResource } from "./contract.ts";
 
 // The statements for a vendor's own routes, jobs and actions on the kit's tables.
 
+/** A resource as it is stored: what its plan means stands in the offer. */
+type StoredResource = Omit<KitResource, keyof PlanMeans>;
+type Sells = Pick<Context, "db" | "offer">;
+
 const AS_KIT_RESOURCE = `SELECT r.uuid, r.name, r.plan, r.region, r.state,
      CASE WHEN r.app_id IS NOT NULL THEN jsonb_build_object('id', r.app_id, 'name', r.app_name) END AS app
    FROM resources r WHERE r.state IN ('provisioning', 'provisioned')`;
-const find = statement<{ uuid: string }, KitResource>("find_for_your_service").sql(
+const find = statement<{ uuid: string }, StoredResource>("find_for_your_service").sql(
   `${AS_KIT_RESOURCE} AND r.uuid = :uuid`,
 );
-const list = statement<{ after: string }, KitResource>("list_for_your_service").sql(
+const list = statement<{ after: string }, StoredResource>("list_for_your_service").sql(
   `${AS_KIT_RESOURCE} AND r.uuid > :after ORDER BY r.uuid LIMIT 500`,
 );
 
-export const findForVendor = (db: Queryable, uuid: string) => oneRow(db, find, { uuid });
+export async function findForVendor({ db, offer }: Sells, uuid: string): Promise<KitResource | null> {
+  const row = await oneRow(db, find, { uuid });
+  return row && { ...row, ...meaningOf(offer, row.plan) };
+}
 
-export const listAfter = (db: Queryable, after: string) => db.query(list, { after });
+export async function listAfter({ db, offer }: Sells, after: string): Promise<KitResource[]> {
+  return (await db.query(list, { after })).map((row) => ({ ...row, ...meaningOf(offer, row.plan) }));
+}
 
 // Writes an announcement of changed config vars, in the transaction that stores them, so that the platform gets them in any
 // case. An announcement that waits for tokens suffices; it is locked, so that it does not run before this commit. A due one

@@ -24,7 +24,7 @@ export async function runYourAction(
     throw new UsedWrongly(
       `Your service has no action "${name}". Actions: ${Object.keys(actions).join(", ") || "none"}.`,
     );
-  const resource = await findForVendor(ctx.db, uuid);
+  const resource = await findForVendor(ctx, uuid);
   if (!resource) throw new KitError("not_provisioned", `Resource ${uuid} is not there, or not any more.`);
   return callAction(
     ctx,

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from "preact";
-import { type Amount, amountInWords, numberIn } from "../amounts.ts";
-import type { Offer } from "../offer.ts";
+import { type Amount, amountInWords, numberIn, priceInWords } from "../amounts.ts";
+import { includedIn, type Offer } from "../offer.ts";
 import type { CustomerResource } from "../people/contract.ts";
 import { Facts } from "./facts.tsx";
 
 // What a vendor can make a customer's page of. Plain HTML beside it, or in its place, looks well, too.
 
-export { amountInWords } from "../amounts.ts";
+export { amountInWords, priceInWords } from "../amounts.ts";
 export { Facts } from "./facts.tsx";
 
 export type Tone = "good" | "busy" | "bad" | "gone";
@@ -44,10 +44,10 @@ interface PlanCardProps {
   dashboard: string | null;
 }
 
-/** The plan with what it includes. One that is no longer sold has its name alone. */
+/** The plan with its price and what it includes. One that is missing from the offer has its name alone. */
 export function PlanCard({ offer, resource: { plan, isChangingPlan }, dashboard }: PlanCardProps) {
   const sold = Object.hasOwn(offer.plans, plan) ? offer.plans[plan]! : null;
-  const included = Object.entries(sold?.includes ?? {});
+  const included = sold ? includedIn(offer, sold) : [];
   return (
     <section class="card plan">
       <h2>Plan</h2>
@@ -56,6 +56,7 @@ export function PlanCard({ offer, resource: { plan, isChangingPlan }, dashboard 
         {isChangingPlan && <State tone="busy">the change is under way</State>}
       </p>
       {sold && <p>{sold.description}</p>}
+      {sold?.price && <p class="price">{capital(priceInWords(sold.price))}</p>}
       {included.length > 0 && (
         <Facts of={included.map(([name, amount]) => [capital(name), amountInWords(amount)])} />
       )}

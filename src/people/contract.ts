@@ -1,12 +1,12 @@
 import type { ComponentChildren, VNode } from "preact";
-import type { Offer, PlanOf, RegionOf } from "../offer.ts";
+import type { Offer, PlanMeans, PlanOf, RegionOf } from "../offer.ts";
 import type { Page } from "../pages/pages.tsx";
 
 /**
  * One add-on resource, as the vendor's page for its customer sees it. For the page, marks in its texts that turn or hide
  * others are written out, as \u202e; actions get the texts as they came.
  */
-export interface CustomerResource<Sold extends Offer = Offer> {
+export interface CustomerResource<Sold extends Offer = Offer> extends PlanMeans<Sold> {
   /** The platform's id of the resource, lower case. */
   uuid: string;
   /** The name customers see, if the platform sent one. */

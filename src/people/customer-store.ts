@@ -1,5 +1,7 @@
+import type { Context } from "../context.ts";
 import type { CustomerSession, Resource, UsedSignOn } from "../database/client/client.ts";
 import { anyRow, columnsOf, oneRow, type RowOf, statement } from "../database/statement.ts";
+import { meaningOf } from "../offer.ts";
 import type { Clocks } from "../processes/clocks.ts";
 import type { Secret } from "../secret.ts";
 import type { CustomerResource } from "./contract.ts";
@@ -131,13 +133,13 @@ export async function findCustomerSession(needs: Finding, session: Secret, uuid:
 
 /** The resource as its customers see it; null if it has ended, or never was. */
 export async function findCustomerResource(
-  { db }: Pick<Needs, "db">,
+  { db, offer }: Pick<Context, "db" | "offer">,
   uuid: string,
 ): Promise<CustomerResource | null> {
   const found = await patiently(() => oneRow(db, findShown, { uuid }));
   if (!found) return null;
   const { appId: _, ...resource } = found;
-  return resource;
+  return { ...resource, ...meaningOf(offer, found.plan) };
 }
 
 /** Deletes the sessions of customers that have ended, and the sign-ons that are too old to be used again. */

@@ -2,6 +2,7 @@ import { type Request, type RequestHandler, type Response, Router } from "expres
 import type { Context } from "../context.ts";
 import { customerAction } from "../extend/store.ts";
 import { clientAddress, methodNotAllowed, nowAuthenticated } from "../http/requests.ts";
+import { meaningOf } from "../offer.ts";
 import { addressOf, goTo, isFromOurPage } from "../pages/address.ts";
 import { formIn, parseForm, readForm } from "../pages/forms.ts";
 import { notFromOurPage, type Problem, show } from "../pages/pages.tsx";
@@ -67,7 +68,8 @@ export function customerRoutes(ctx: Context): Router {
     const found = uuid && session && (await findCustomerSession(ctx, session, uuid));
     if (!found) throw problem("not_signed_on");
     nowAuthenticated(response);
-    const { email, userId, appId, ...resource } = found;
+    const { email, userId, appId, ...shown } = found;
+    const resource = { ...shown, ...meaningOf(ctx.offer, shown.plan) };
     // For the log line, should the page fail.
     response.locals["uuid"] = uuid;
     const standing = await standingOf(uuid, ctx.vendor.actions ? appId : null, email);

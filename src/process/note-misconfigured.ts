@@ -5,7 +5,7 @@ import { openDatabase } from "../database/database.ts";
 import { readEnvironment } from "../environment.ts";
 import { storable } from "../errors.ts";
 import { type Role, writeBeat } from "../processes/store.ts";
-import type { Setting } from "../setting.ts";
+import { settingsIn } from "../setting.ts";
 import { build } from "../version.ts";
 import { within } from "../within.ts";
 import { yourSettings } from "../your-service/settings.ts";
@@ -23,7 +23,7 @@ export async function noteMisconfigured(
   message: string,
   id: string = randomUUID(),
 ): Promise<void> {
-  const names = Object.values<Setting<unknown>>({ ...settings, ...yourSettings })
+  const names = settingsIn({ ...settings, ...yourSettings })
     .map(({ name }) => name)
     .filter((name) => new RegExp(`\\b${name}\\b`).test(message));
   const why = names.length > 0 ? names.join(", ") : storable(message.split("\n")[0]!);

@@ -1,9 +1,9 @@
-import type { ConfigVarOf, Offer, PlanOf, RegionOf } from "../offer.ts";
+import type { ConfigVarOf, Offer, OptionsOf, PlanMeans, PlanOf, RegionOf } from "../offer.ts";
 import type { ResourceApi } from "../platform/api.ts";
 import type { Secret } from "../secret.ts";
 import type { Json } from "../values.ts";
 
-export type { ConfigVarOf, Offer, Plan, PlanOf, RegionOf } from "../offer.ts";
+export type { ConfigVarOf, LimitsOf, Offer, OptionsOf, Plan, PlanOf, RegionOf } from "../offer.ts";
 
 /**
  * The four functions that a vendor writes. Each may be called again for the same step (after a crash, a lost connection
@@ -40,7 +40,7 @@ export interface YourService<Sold extends Offer = Offer> {
 }
 
 /** One add-on resource, as the vendor's functions see it. */
-export interface VendorResource<Sold extends Offer = Offer> {
+export interface VendorResource<Sold extends Offer = Offer> extends PlanMeans<Sold> {
   /** The platform's id of the resource, lower case. */
   uuid: string;
   /** The name that customers see; `null` if the platform sent none, and after the deprovision. */
@@ -48,8 +48,11 @@ export interface VendorResource<Sold extends Offer = Offer> {
   /** The bare plan name, such as `basic`; one of the offer, which may be retired. */
   plan: PlanOf<Sold>;
   region: RegionOf<Sold> | null;
-  /** The options that the customer chose when installing: scalars, including undeclared ones. Empty after a deprovision. */
-  options: Readonly<Record<string, unknown>>;
+  /**
+   * The options that the customer chose when installing, as the schema in the offer reads them. Without a schema: scalars,
+   * whatever their names.
+   */
+  options: OptionsOf<Sold>;
   /** The same at each call for one step. */
   idempotencyKey: string;
   /**
@@ -63,9 +66,13 @@ export interface VendorResource<Sold extends Offer = Offer> {
   logDrainToken: Secret | null;
 }
 
-/** What `deprovision` gets: the plan of an orphan that only your backend has is empty. */
-export interface EndedResource<Sold extends Offer = Offer> extends Omit<VendorResource<Sold>, "plan"> {
+/** What `deprovision` gets: the plan of an orphan that only your backend has is empty, and the options may be erased. */
+export interface EndedResource<Sold extends Offer = Offer> extends Omit<
+  VendorResource<Sold>,
+  "plan" | "options"
+> {
   plan: PlanOf<Sold> | "";
+  options: Partial<OptionsOf<Sold>>;
 }
 
 /** The work is done: the app's config vars (the full set), and a sentence for the customer. */

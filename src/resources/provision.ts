@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
 import { receiveGrant } from "../credentials/grant-store.ts";
 import { isOnSale } from "../offer.ts";
+import { refusalOf } from "../options.ts";
 import { orNullAfter } from "../within.ts";
 import { FIRST_LEASE } from "../work/step.ts";
 import {
@@ -33,9 +34,10 @@ export async function provision(
   const { uuid, requestId } = request;
   const persist = requestDeadline(receivedAtMs, ctx.pace);
   const plan = isOnSale(ctx.offer, request.plan) ? ctx.offer.plans[request.plan]! : null;
-  if (!plan) {
+  const refusal = plan ? refusedOptions(ctx, request) : unknownPlan(ctx.offer, request.plan);
+  if (!plan || refusal) {
     if (await persist(() => findResource(ctx.db, uuid))) return again(ctx, request, persist, isHeard);
-    throw unknownPlan(ctx.offer, request.plan);
+    throw refusal!;
   }
   const answer = plan.later === undefined ? null : laterAnswer(plan.later, uuid);
   const traceparent = ctx.trace.current();
@@ -52,6 +54,10 @@ export async function provision(
   );
   return (await orNullAfter(ctx.pace.vendorMs, run)) ?? firstOrLater(ctx, uuid, persist);
 }
+
+/** An offer without a schema allows any options. */
+const refusedOptions = ({ offer }: Context, { options }: ProvisionRequest) =>
+  offer.options ? refusalOf(offer.options, options) : null;
 
 /**
  * Answers a request whose uuid is stored already. A new grant in the request replaces the stored one, because only the

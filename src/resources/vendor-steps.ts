@@ -1,7 +1,8 @@
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import { errorIdOf, KitError, mayQuote, Refusal } from "../errors.ts";
-import { LONGEST_CALL_SECONDS } from "../offer.ts";
+import { LONGEST_CALL_SECONDS, meaningOf } from "../offer.ts";
+import { optionsLeft, readOptions } from "../options.ts";
 import { Secret } from "../secret.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import { untilCut } from "../within.ts";
@@ -94,14 +95,23 @@ function logRefusal({ log }: Context, step: Step, refusal: Refusal, isAccepted: 
 }
 
 /** The resource of a step as a vendor's function gets it. A plan change gets the new plan. */
-function vendorResource(vault: Vault, { resource, key, detail }: Step, signal: AbortSignal): VendorResource {
-  const { uuid, name, plan, region, options } = resource;
+function vendorResource(
+  { vault, offer }: Context,
+  { kind, resource, key, detail }: Step,
+  signal: AbortSignal,
+): VendorResource {
+  const { uuid, name, region } = resource;
+  const plan = detail.plan ?? resource.plan;
+  const { limits, features } = meaningOf(offer, plan);
+  const read = kind === "clean_up" ? optionsLeft : readOptions;
   return {
     uuid,
     name,
-    plan: detail.plan ?? plan,
+    plan,
+    limits,
+    features,
     region,
-    options,
+    options: read(offer.options, resource.options),
     idempotencyKey: key,
     signal,
     ...logSecrets(vault, resource),
@@ -165,7 +175,7 @@ async function call<T extends Outcome | NotYet | Rotated | void>(
   const late = () => new KitError("took_too_long", words);
   const isCut = (error: unknown) => signal.aborted || errorIdOf(error) === "took_too_long";
   const limits = { ms: seconds * 1_000, late, cuts: [signal] };
-  const called = () => untilCut(limits, (wanted) => work(vendorResource(ctx.vault, step, wanted)));
+  const called = () => untilCut(limits, (wanted) => work(vendorResource(ctx, step, wanted)));
   return timed(ctx, name, isCut, () => ctx.trace.inSpan(name, {}, called));
 }
 

@@ -13,6 +13,7 @@ import {
   type ManifestReport,
 } from "../../src/manifest/check.ts";
 import { Secret } from "../../src/secret.ts";
+import { type Settings, settingsIn } from "../../src/setting.ts";
 import { yourSettings } from "../../src/your-service/settings.ts";
 import { composeServices, composeText } from "../support/compose.ts";
 
@@ -25,7 +26,7 @@ interface Setting {
   standard?: string;
   read(text: string, insecure: boolean): unknown;
 }
-const known = Object.values<Setting>({ ...settings, ...yourSettings });
+const known: Setting[] = settingsIn({ ...settings, ...yourSettings });
 const knownNames = known.map(({ name }) => name);
 const required = known.filter(({ standard }) => standard === undefined).map(({ name }) => name);
 /** Not required if the database holds one, but required for every new service. */
@@ -46,7 +47,7 @@ const setByAddons = (app: keyof typeof apps) =>
 const valueInApp = (name: string) => variablesOf("base").find(([each]) => each === name)?.[1].value ?? "";
 
 it("no setting of src/your-service has a reserved or invalid name", () => {
-  const namesIn = (table: object) => Object.values(table).map(({ name }: { name: string }) => name);
+  const namesIn = (table: Settings) => settingsIn(table).map(({ name }) => name);
   const isGood = (name: string) => /^[A-Z_][A-Z0-9_]*$/.test(name) && !namesIn(settings).includes(name);
   expect(namesIn(yourSettings).filter((name) => !isGood(name))).toEqual([]);
 });
@@ -137,7 +138,7 @@ describe("app.json", () => {
 
 /** As your settings read it; the kit's own are recognised by their names. */
 function isSecret(variable: string): boolean {
-  const yours = Object.values<Setting>(yourSettings).find(({ name }) => name === variable);
+  const yours = settingsIn(yourSettings).find(({ name }) => name === variable);
   if (!yours) return /KEY|SECRET|PASSWORD/.test(variable);
   const texts = [randomBytes(32).toString("hex"), "postgresql://user:password@db.example.com/product"];
   return texts.some((text) => {

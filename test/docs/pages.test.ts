@@ -25,6 +25,7 @@ const names = [
   ...["OTEL_TRACES_SAMPLER_ARG", "OTEL_BSP_MAX_QUEUE_SIZE"],
   ...["ADDON_MANIFEST", "PARTNER_URL", "MIGRATION_DATABASE"],
   ...["TEAPOT_URL", "TEAPOT_TOKEN", "DRAWER_URL", "PRODUCT_DATABASE_URL", "PRODUCT_PASSWORD_KEY"],
+  ...["QUEUE_API_URL_US", "QUEUE_API_URL_EU"],
 ];
 
 /** What is written between backticks, and the lines of code blocks. */

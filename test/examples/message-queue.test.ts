@@ -5,6 +5,7 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { offer } from "../../examples/message-queue/your-service/plans.ts";
+import type { InstallWish } from "../../packages/sandbox/index.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { addonManifest } from "../../src/offer.ts";
 import { aBrowser } from "../people/browser.ts";
@@ -21,6 +22,7 @@ const SERVICE = "examples/message-queue/your-service";
 const TOKEN = "a-token-that-the-broker-and-we-share";
 const programs = await programsSelling(SERVICE);
 const broker = aBroker();
+const europe = aBroker("two");
 let life: ProcessWorld;
 let url: string;
 beforeAll(async () => {
@@ -29,7 +31,8 @@ beforeAll(async () => {
     sandbox: { addonManifest: addonManifest("pigeonpost", offer), ssoSalt: SALT },
     environment: {
       ...{ SWEEP_CRON: "* * * * * *", SSO_SALT: SALT },
-      ...{ QUEUE_API_URL: (await aServer(broker.answer)).url, QUEUE_API_TOKEN: TOKEN },
+      ...{ QUEUE_API_URL_US: (await aServer(broker.answer)).url, QUEUE_API_TOKEN: TOKEN },
+      QUEUE_API_URL_EU: (await aServer(europe.answer)).url,
     },
   });
   await migrate({ url: life.world.environment["DATABASE_URL"]!, yours: path.resolve(SERVICE, "migrations") });
@@ -37,9 +40,9 @@ beforeAll(async () => {
 });
 afterAll(() => life.close());
 
-async function installed() {
+async function installed(wish: InstallWish = {}) {
   const app = life.control.createApp({}).name;
-  const { addon, response } = await life.control.install({ app, plan: "loft" });
+  const { addon, response } = await life.control.install({ app, plan: "loft", ...wish });
   return { uuid: addon.id, response, vars: () => life.control.configVars(app) };
 }
 
@@ -57,6 +60,21 @@ describe("a queue of the example", () => {
       await life.world.hurry(uuid);
       return vars()["PIGEON_URL"] === `https://one.broker.example/${uuid}`;
     });
+  });
+
+  it("is made with its limits and options by the broker of its region, and taken down there", async () => {
+    const { uuid } = await installed({ region: "eu", plan: "tower", options: { order: "strict" } });
+    const wish = { plan: "tower", messagesPerDay: 100_000, replay: true, order: "strict" };
+    expect([europe.wishOf(uuid), broker.wishOf(uuid)]).toEqual([wish, undefined]);
+    await life.world.quiet([uuid]);
+    await life.control.deprovision(uuid);
+    await eventually(() => !europe.queues.has(uuid));
+  });
+
+  it("with an option that the broker does not know is not made", async () => {
+    const { uuid, response } = await installed({ options: { order: "any" } });
+    expect(response).toMatchObject({ status: 422, body: { id: "invalid_options" } });
+    expect(broker.wishOf(uuid)).toBeUndefined();
   });
 
   it("that the broker moves has its new address in the app", async () => {
@@ -96,7 +114,8 @@ describe("a queue of the example", () => {
     const { uuid } = await installed();
     await life.world.quiet([uuid]);
     const orphan = randomUUID();
-    broker.queues.add(orphan);
+    // In Europe: of an orphan the region is not known.
+    europe.queues.add(orphan);
     const run = async (words: string[], input = "") => {
       const env = { PATH: process.env["PATH"], ...life.world.environment };
       const child = spawn(process.execPath, [programs("src/kit.ts"), ...words], { env, cwd: tmpdir() });
@@ -106,9 +125,9 @@ describe("a queue of the example", () => {
     const { addons } = life.control.state();
     const list = addons.flatMap(({ id, state }) => (state === "provisioned" ? [id] : [])).join("\n");
     const fix = ["reconcile", "--platform-list", "--fix", "orphan_at_backend", "--yes", "--json"];
-    expect(await run(["reconcile", "--json"])).toContain(`"theirs":"in your backend, host one"`);
+    expect(await run(["reconcile", "--json"])).toContain(`"theirs":"in your backend, host two"`);
     expect(JSON.parse(await run(fix, list))).toMatchObject({ fixed: 1, differences: [] });
-    await eventually(() => !broker.queues.has(orphan));
+    await eventually(() => !europe.queues.has(orphan));
     await life.world.rows(`INSERT INTO yours.usage (uuid, day, messages) VALUES ($1, '2026-01-31', 12)`, [
       uuid,
     ]);
@@ -144,24 +163,29 @@ describe("a queue of the example", () => {
 });
 
 /** A broker with an API of its own. */
-function aBroker() {
+function aBroker(host = "one") {
   const asked = new Map<string, number>();
   const keys = new Map<string, string[]>();
   const keysOf = (uuid: string) => keys.get(uuid) ?? keys.set(uuid, ["key"]).get(uuid)!;
   const queues = new Set<string>();
-  const state = { asksBeforeReady: 0, told: [] as string[], keysOf, queues };
+  const wishes = new Map<string, unknown>();
+  const wishOf = (uuid: string) => wishes.get(uuid);
+  const state = { asksBeforeReady: 0, told: [] as string[], keysOf, queues, wishOf };
 
-  const answer: Answering = ({ method, url, headers }, response) => {
+  const answer: Answering = ({ method, url, headers, body }, response) => {
     const send = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body));
     const [, , uuid = "", part, id = ""] = url.replace(/\?day=\d{4}-\d\d-\d\d$/, "").split("/");
     if (headers.authorization !== `Bearer ${TOKEN}`) return send(401, {});
     if (url.startsWith("/queues?after=")) {
       // Two a page.
       const left = [...queues].sort().filter((id) => id > url.replace("/queues?after=", ""));
-      const page = left.slice(0, 2).map((id) => ({ id, host: "one" }));
+      const page = left.slice(0, 2).map((id) => ({ id, host }));
       return send(200, { queues: page, next: left.length > 2 ? page[1]!.id : null });
     }
-    if (!part && method === "PUT") queues.add(uuid);
+    if (!part && method === "PUT") {
+      queues.add(uuid);
+      wishes.set(uuid, JSON.parse(body));
+    }
     if (!part && method === "DELETE") queues.delete(uuid);
     if (part === "moves" || part === "messages") state.told.push(`${method} ${url}`);
     if (part && part !== "keys") return send(200, { messages: 7 });
@@ -179,7 +203,7 @@ function aBroker() {
     asked.set(uuid, asks);
     const isReady = asks > state.asksBeforeReady;
     if (isReady) state.asksBeforeReady = 0;
-    return send(200, { isReady, url: `https://one.broker.example/${uuid}`, key: of.at(-1) });
+    return send(200, { isReady, url: `https://${host}.broker.example/${uuid}`, key: of.at(-1) });
   };
   return Object.assign(state, { answer });
 }

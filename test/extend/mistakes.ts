@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Kit, KitResource, Service } from "../../src/extend/contract.ts";
 import { defineOffer } from "../../src/offer.ts";
 import type { CustomerPage } from "../../src/people/contract.ts";
@@ -6,16 +7,29 @@ import type { Done, PlanOf, Rotated, VendorResource, YourService } from "../../s
 // What a vendor may mistype. The type check compiles this file: each comment `@ts-expect-error` stands above a line that must
 // not compile, and is an error itself above one that does. compile.test.ts shows that they are looked at. Nothing here runs.
 
+const rest = {
+  defaultPlan: "small",
+  ephemeralPlan: "small",
+  regions: ["us", "eu"],
+  configVars: ["TEAPOT_URL", "TEAPOT_TOKEN"],
+} as const;
 const offer = defineOffer({
   plans: {
     small: { description: "One" },
     large: { description: "Six" },
     old: { description: "Two", retired: true },
   },
-  defaultPlan: "small",
-  ephemeralPlan: "small",
-  regions: ["us", "eu"],
-  configVars: ["TEAPOT_URL", "TEAPOT_TOKEN"],
+  ...rest,
+});
+const withLimits = defineOffer({
+  ...rest,
+  plans: {
+    small: { description: "One", limits: { cups: 1 }, features: { lid: false } },
+    large: { description: "Six", limits: { cups: 6 }, features: { lid: true } },
+    old: { description: "Two", limits: { cups: 2 }, features: { lid: true }, retired: true },
+  },
+  includes: ({ cups }, { lid }) => ({ cups, lid: lid ? "yes" : "no" }),
+  options: z.object({ glaze: z.enum(["matt", "gloss"]) }),
 });
 const metrics = {
   pours_total: { help: "Pours", labels: ["tea"] },
@@ -23,6 +37,7 @@ const metrics = {
 } as const;
 
 type Ours = typeof offer;
+type WithLimits = typeof withLimits;
 type Uuid = string;
 
 /** What is right, so that an error above it is about the mistake alone. */
@@ -44,6 +59,59 @@ export const offers = {
   aDefaultPlanThatIsNotOnOffer: () =>
     // @ts-expect-error: "largr"
     defineOffer({ ...offer, defaultPlan: "largr" }),
+};
+
+export const limits = {
+  aPlanThatIsNotOnOffer: () =>
+    // @ts-expect-error: "larg"
+    withLimits.plans.larg,
+  missingInOnePlan: () =>
+    defineOffer({
+      ...rest,
+      plans: {
+        small: { description: "", limits: { cups: 1, pours: 2 } },
+        large: { description: "", limits: { cups: 6, pours: 12 } },
+        // @ts-expect-error: pours is missing
+        old: { description: "", limits: { cups: 2 } },
+      },
+    }),
+  missingAltogether: () =>
+    defineOffer({
+      ...rest,
+      plans: {
+        small: { description: "", limits: { cups: 1 } },
+        large: { description: "", limits: { cups: 6 } },
+        // @ts-expect-error: limits are missing
+        old: { description: "" },
+      },
+    }),
+  notANumber: () =>
+    defineOffer({
+      ...rest,
+      plans: {
+        small: { description: "", limits: { cups: 1 } },
+        large: { description: "", limits: { cups: 6 } },
+        // @ts-expect-error: "two"
+        old: { description: "", limits: { cups: "two" } },
+      },
+    }),
+  // @ts-expect-error: "cpus"
+  ofAResource: (resource: VendorResource<WithLimits>) => resource.limits.cpus,
+  // @ts-expect-error: "cpus"
+  ofAResourceOfTheKit: (resource: KitResource<WithLimits>) => resource.limits.cpus,
+  // @ts-expect-error: "lids"
+  aFeature: (resource: VendorResource<WithLimits>) => resource.features.lids,
+  whereThereAreNone: (resource: VendorResource<Ours>) =>
+    // @ts-expect-error: the offer has no limits
+    resource.limits.cups,
+};
+
+export const options = {
+  // @ts-expect-error: "glase"
+  aName: (resource: VendorResource<WithLimits>) => resource.options.glase,
+  aValue: (resource: VendorResource<WithLimits>) =>
+    // @ts-expect-error: "wood"
+    resource.options.glaze === "wood",
 };
 
 export const plans = {
@@ -173,6 +241,15 @@ export const right = {
     actions: { move },
     jobs: [{ name: "meter", at: "0 3 * * *", run: async () => undefined }],
   }),
+  limits: ({
+    limits,
+    features,
+    options,
+  }: VendorResource<WithLimits>): [number, boolean, "matt" | "gloss"] => [
+    limits.cups,
+    features.lid,
+    options.glaze,
+  ],
   count: (kit: Kit<Ours, typeof metrics>) => kit.count("pours_total", { tea: "green" }, 2),
   before: (kit: Kit<typeof metrics>, uuid: Uuid) => {
     kit.count("moves_total");

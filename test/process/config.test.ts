@@ -5,9 +5,19 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { readConfig as readAny } from "../../src/config.ts";
 import { type Environment, readEnvironment } from "../../src/environment.ts";
-import { Misconfigured } from "../../src/errors.ts";
+import { Misconfigured, Refusal } from "../../src/errors.ts";
 import { createOwnScrubber, Secret } from "../../src/secret.ts";
-import { keyList, postgresUrl, setting } from "../../src/setting.ts";
+import {
+  inRegion,
+  keyList,
+  ownUrl,
+  perRegion,
+  postgresUrl,
+  secret,
+  setting,
+  type ValuesOf,
+  wholeNumber,
+} from "../../src/setting.ts";
 import { aFreshDatabase } from "../support/database.ts";
 import { aServiceProcess } from "../support/process.ts";
 import { aRefusingDatabase } from "../support/refusing-database.ts";
@@ -347,5 +357,50 @@ describe("the start of the process", () => {
     const said = await refusalOf({ ...good, PORT: "0", LOG_LEVEL: "silent", DATABASE_URL });
     expect(said).toContain(`${MISCONFIGURED}DATABASE_URL: the database answers: ${words}. TLS: sslmode`);
     await database.close();
+  });
+});
+
+describe("settings for each region", () => {
+  const own = {
+    queueUrl: perRegion(["us", "eu-west"], "QUEUE_URL", "where the queues are", ownUrl),
+    queueKey: perRegion(["us", "eu-west"], "QUEUE_KEY", "opens them", secret),
+    queueSize: perRegion(["us", "eu-west"], "QUEUE_SIZE", "in GB", wholeNumber(1, 9), "3"),
+  };
+  const given = {
+    ...{ QUEUE_URL_US: "https://us.example", QUEUE_URL_EU_WEST: "https://eu.example" },
+    ...{ QUEUE_KEY_US: "the-key-of-america", QUEUE_KEY_EU_WEST: "the-key-of-europe", QUEUE_SIZE_US: "5" },
+  };
+  const read = (change: Environment = {}) => readAny({ ...good, ...given, ...change }, undefined, own);
+  const yours = (config = read()) => config.yours as unknown as ValuesOf<typeof own>;
+
+  it("are a frozen table by region, with the standard where one is absent", () => {
+    const { queueUrl, queueSize } = yours();
+    expect(queueUrl).toEqual({ us: "https://us.example", "eu-west": "https://eu.example" });
+    expect(queueSize).toEqual({ us: 5, "eu-west": 3 });
+    expect(() => Object.assign(queueUrl, { us: "" })).toThrow(TypeError);
+  });
+
+  it("are each required and checked by its name", () => {
+    expect(() => read({ QUEUE_URL_EU_WEST: "", QUEUE_SIZE_US: "70" })).toThrow(
+      /QUEUE_URL_EU_WEST is required: where the queues are, of the region eu-west\.\n.*QUEUE_SIZE_US must be a whole number/,
+    );
+  });
+
+  it("are redacted in the log, if they are secrets", () => {
+    const { scrub } = createOwnScrubber(read());
+    expect(scrub("the-key-of-europe and the-key-of-america")).toBe("[secret] and [secret]");
+  });
+
+  it.each<["us" | "eu-west" | null, string]>([
+    ["eu-west", "https://eu.example"],
+    [null, "https://us.example"],
+  ])("are found for the region of a resource: %s", (region, url) => {
+    expect(inRegion(yours().queueUrl, region)).toBe(url);
+  });
+
+  it.each(["mars", "toString", "__proto__"])("a region that is not on offer is refused: %s", (region) => {
+    expect(() => inRegion(yours().queueUrl, region as "us")).toThrow(
+      new Refusal(`This add-on is not available in the region "${region}". Regions: us, eu-west.`),
+    );
   });
 });

@@ -25,6 +25,7 @@ const environment = {
   DATABASE_URL: "postgresql://nowhere.invalid/addon",
 };
 const [basic] = Object.values(offer.plans);
+const A_PRICE = "plans.basic.price must have cents, a whole number from 0, and a unit";
 const RETIRED_PLAN = 'defaultPlan is "basic", but the plans are: premium, dedicated.';
 const OTHER_PLAN = 'defaultPlan is "bsic", but the plans are: basic, premium, dedicated.';
 
@@ -42,6 +43,17 @@ describe("an inconsistent offer", () => {
     [{ plans: { ...offer.plans, "teapots:basic": basic! } }, 'plans holds "teapots:basic"'],
     [{ plans: { ...offer.plans, basic: { ...basic!, retired: true } } }, RETIRED_PLAN],
     [{ plans: { ...offer.plans, "": basic! } }, 'plans holds ""'],
+    [{ plans: { ...offer.plans, basic: { ...basic!, price: { cents: 9.5, unit: "month" } } } }, A_PRICE],
+    [{ plans: { ...offer.plans, basic: { ...basic!, price: { cents: NaN, unit: "month" } } } }, A_PRICE],
+    [{ plans: { ...offer.plans, basic: { ...basic!, price: { cents: 9, unit: "" } } } }, A_PRICE],
+    [
+      { plans: { ...offer.plans, basic: { ...basic!, limits: { cups: -1 } } } },
+      "plans.basic.limits.cups is -1",
+    ],
+    [
+      { plans: { ...offer.plans, basic: { ...basic!, limits: { cups: 1 } } } },
+      "plans.premium.limits lacks cups, which other plans have",
+    ],
     [{ configVars: ["KETTLE-TOKEN"] }, 'configVars holds "KETTLE-TOKEN": a name there is of letters'],
     [{ configVars: ["2ND_TEAPOT"] }, 'configVars holds "2ND_TEAPOT"'],
     [

@@ -1,6 +1,10 @@
 import { Refusal } from "../errors.ts";
+<<<<<<< HEAD
 import type { PlanOf } from "../resources/contract.ts";
 import { within } from "../signal.ts";
+=======
+import type { LimitsOf, OptionsOf, PlanOf } from "../resources/contract.ts";
+>>>>>>> main
 import type { offer } from "./plans.ts";
 import type { YourSettings } from "./settings.ts";
 
@@ -11,6 +15,10 @@ export interface Queue {
   key: string;
 }
 
+/** What the customer bought. */
+type Wish = { plan: PlanOf<typeof offer>; replay: boolean } & LimitsOf<typeof offer> &
+  OptionsOf<typeof offer>;
+
 interface ListedQueue {
   id: string;
   host: string;
@@ -19,9 +27,13 @@ interface ListedQueue {
 /** The broker's API is slow at times, and at times it is down. Then a call throws, and the kit calls again. */
 const LONGEST_CALL_SECONDS = 30;
 
+interface Address extends Pick<YourSettings, "queueApiToken"> {
+  queueApiUrl: string;
+}
+
 export type Broker = ReturnType<typeof createBroker>;
 
-export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
+export function createBroker({ queueApiUrl, queueApiToken }: Address) {
   async function call(method: string, path: string, signal?: AbortSignal, body?: object): Promise<unknown> {
     const answer = await fetch(`${queueApiUrl}${path}`, {
       method,
@@ -38,8 +50,9 @@ export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
 
   return {
     /** Makes a queue, or adapts it to its plan. The same uuid gets the same queue. */
-    put: (uuid: string, plan: PlanOf<typeof offer>, signal: AbortSignal) =>
-      call("PUT", `/queues/${uuid}`, signal, { plan }) as Promise<Queue>,
+    put: (uuid: string, wish: Wish, signal: AbortSignal) =>
+      call("PUT", `/queues/${uuid}`, signal, wish) as Promise<Queue>,
+    find: (uuid: string, signal: AbortSignal) => call("GET", `/queues/${uuid}`, signal) as Promise<Queue>,
     remove: (uuid: string, signal: AbortSignal) => call("DELETE", `/queues/${uuid}`, signal),
     /** All queues, read page by page. */
     async *list(signal: AbortSignal) {
@@ -65,7 +78,7 @@ export function createBroker({ queueApiUrl, queueApiToken }: YourSettings) {
         await call("GET", "/health", within(undefined, 5));
         return null;
       } catch (error) {
-        return `The broker at QUEUE_API_URL does not answer (${String(error)}): its own team is on call for it.`;
+        return `The broker at ${queueApiUrl} does not answer (${String(error)}): its own team is on call for it.`;
       }
     },
     /** How many messages went through a queue on a day (YYYY-MM-DD, UTC). */

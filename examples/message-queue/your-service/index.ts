@@ -1,6 +1,6 @@
 import type { Service } from "../extend/contract.ts";
 import type { Done, NotYet, VendorResource } from "../resources/contract.ts";
-import { createBroker } from "./broker.ts";
+import { createBrokers } from "./brokers.ts";
 import { createCustomerPage } from "./customer-page.tsx";
 import { metrics, type OurKit } from "./metrics.ts";
 import type { offer } from "./plans.ts";
@@ -15,11 +15,13 @@ export function createYourService(
   settings: YourSettings,
   kit: OurKit,
 ): Service<typeof offer, { actions: "move"; metrics: typeof metrics }> {
-  const broker = createBroker(settings);
-  const usage = createUsage(kit, broker);
+  const brokers = createBrokers(settings);
+  const usage = createUsage(kit, brokers);
 
-  async function queue({ uuid, plan, signal }: Queue): Promise<Done<typeof offer> | NotYet> {
-    const { isReady, url, key } = await broker.put(uuid, plan, signal);
+  async function queue(resource: Queue): Promise<Done<typeof offer> | NotYet> {
+    const { uuid, plan, limits, features, options, signal } = resource;
+    const wish = { plan, ...limits, ...features, ...options };
+    const { isReady, url, key } = await brokers.in(resource.region).put(uuid, wish, signal);
     if (!isReady) return { later: "Your queue is being made; this takes some minutes.", againInSeconds: 10 };
     return { config: { PIGEON_URL: url, PIGEON_KEY: key }, message: "Your queue is open: see PIGEON_URL." };
   }
@@ -30,12 +32,12 @@ export function createYourService(
     changePlan: queue,
     finish: queue,
 
-    async deprovision({ uuid, signal }) {
-      await broker.remove(uuid, signal);
+    async deprovision(resource) {
+      await brokers.remove(resource, resource.signal);
     },
 
-    // What the broker has, for kit reconcile; and what we keep of one queue, for kit resources export.
-    list: broker.list,
+    // What the brokers have, for kit reconcile; and what we keep of one queue, for kit resources export.
+    list: brokers.list,
     exportData: usage.of,
 
     // The broker tells us when it has moved a queue, or found its key in public: the app gets the new address, or key.
@@ -44,21 +46,22 @@ export function createYourService(
     // New keys beside the old ones, which end an hour after the app has the new ones.
     rotation: {
       overlapMinutes: 60,
-      async rotate({ uuid, plan, idempotencyKey, signal }) {
+      async rotate({ uuid, region, idempotencyKey, signal }) {
+        const broker = brokers.in(region);
         const { key, replaces } = await broker.addKey(uuid, idempotencyKey, signal);
-        const { url } = await broker.put(uuid, plan, signal);
+        const { url } = await broker.find(uuid, signal);
         return { config: { PIGEON_URL: url, PIGEON_KEY: key }, retires: replaces };
       },
-      async retire({ uuid, signal }, key) {
-        await broker.removeKey(uuid, String(key), signal);
+      async retire({ uuid, region, signal }, key) {
+        await brokers.in(region).removeKey(uuid, String(key), signal);
       },
     },
 
     // The customer's button: the broker has the work from here on, and calls back.
     actions: {
       move: {
-        async run({ uuid }, _form, _person, signal) {
-          await broker.move(uuid, signal);
+        async run({ uuid, region }, _form, _person, signal) {
+          await brokers.in(region).move(uuid, signal);
           return "Your queue is being moved: PIGEON_URL has its new address soon.";
         },
       },
@@ -68,15 +71,15 @@ export function createYourService(
       purge: {
         label: "Purge the queue",
         effect: "Every message that waits in the queue is thrown away, for good.",
-        async run({ uuid }, signal) {
-          const purged = await broker.purge(uuid, signal);
+        async run({ uuid, region }, signal) {
+          const purged = await brokers.in(region).purge(uuid, signal);
           return `${purged?.messages ?? 0} messages were thrown away.`;
         },
       },
     },
 
     metrics,
-    checks: { broker: broker.check },
+    checks: { broker: brokers.check },
 
     // Each night, for the days that have ended.
     jobs: [{ name: "meter", at: "10 0 * * *", run: usage.meterAll }],

@@ -1,7 +1,8 @@
-import { secret, setting, text, type ValuesOf } from "../setting.ts";
+import { perRegion, secret, setting, text, type ValuesOf } from "../setting.ts";
+import { offer } from "./plans.ts";
 
 export const yourSettings = {
-  queueApiUrl: setting("QUEUE_API_URL", "where the broker's own API is", text),
+  queueApiUrl: perRegion(offer.regions, "QUEUE_API_URL", "where the broker's own API is", text),
   queueApiToken: setting(
     "QUEUE_API_TOKEN",
     "opens the broker's API, and signs what the broker sends us",

@@ -1,4 +1,4 @@
-import type { Broker } from "./broker.ts";
+import type { Brokers } from "./brokers.ts";
 import type { OurKit } from "./metrics.ts";
 
 const DAY_MS = 86_400_000;
@@ -7,17 +7,17 @@ const DAY_MS = 86_400_000;
 const lastDays = () => [1, 2, 3].map((ago) => new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10));
 
 /** What each queue has carried, day by day, in a table of our own. */
-export function createUsage(kit: OurKit, broker: Broker) {
+export function createUsage(kit: OurKit, brokers: Brokers) {
   return {
     /** Asks the broker about each queue. If one fails the others are asked, and the kit tries the whole job again. */
     async meterAll(signal: AbortSignal): Promise<void> {
       const failed: string[] = [];
-      for await (const { uuid, state } of kit.resources.list()) {
+      for await (const { uuid, region, state } of kit.resources.list()) {
         if (signal.aborted) return;
         if (state !== "provisioned") continue;
         try {
           for (const day of lastDays()) {
-            const { messages } = await broker.usage(uuid, day, signal);
+            const { messages } = await brokers.in(region).usage(uuid, day, signal);
             await kit.database.query(
               `INSERT INTO yours.usage (uuid, day, messages) VALUES ($1, $2, $3)
                ON CONFLICT (uuid, day) DO UPDATE SET messages = excluded.messages`,

@@ -1,15 +1,15 @@
 import { Card, Cards, PlanCard, Usage } from "../parts/cards.tsx";
 import type { CustomerPage } from "../people/contract.ts";
-import { offer, sizes } from "./plans.ts";
+import { offer } from "./plans.ts";
 import type { Product } from "./product.ts";
 
 /** The page for customers who come from the platform's dashboard: their plan, and how full the drawer is. */
 export const createCustomerPage =
   (product: Product): CustomerPage<typeof offer, "rotate"> =>
   async (resource, page) => {
-    const { uuid, name, plan, state } = resource;
+    const { uuid, name, limits, state } = resource;
     const used = state === "provisioned" ? await product.megabytes(uuid).catch(() => null) : null;
-    const room = { bytes: sizes[plan].megabytes * 1e6 };
+    const room = { bytes: limits.megabytes * 1e6 };
     return {
       title: name ?? "Your drawer",
       content: (

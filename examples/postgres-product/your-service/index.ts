@@ -1,12 +1,12 @@
 import { Refusal } from "../errors.ts";
 import type { Kit, Service } from "../extend/contract.ts";
-import type { Done, PlanOf } from "../resources/contract.ts";
+import type { Done, VendorResource } from "../resources/contract.ts";
 import { createCustomerPage } from "./customer-page.tsx";
-import { later, type offer, sizes } from "./plans.ts";
+import { later, type offer } from "./plans.ts";
 import { createProduct } from "./product.ts";
 import type { YourSettings } from "./settings.ts";
 
-type Plan = PlanOf<typeof offer>;
+type Drawer = Pick<VendorResource<typeof offer>, "uuid" | "limits">;
 
 /** Sells drawers: small databases in a PostgreSQL of ours. */
 export function createYourService(
@@ -16,8 +16,8 @@ export function createYourService(
   const product = createProduct(settings);
 
   /** Makes the drawer or adapts it to the plan; a second call for the same resource changes nothing. */
-  async function drawer(uuid: string, plan: Plan, message: string): Promise<Done<typeof offer>> {
-    await product.make(uuid, sizes[plan].connections);
+  async function drawer({ uuid, limits }: Drawer, message: string): Promise<Done<typeof offer>> {
+    await product.make(uuid, limits.connections);
     return { config: { DRAWER_URL: await product.urlOf(uuid) }, message };
   }
 
@@ -25,22 +25,23 @@ export function createYourService(
     customerPage: createCustomerPage(product),
     close: product.close,
 
-    async provision({ uuid, plan }) {
-      return drawer(uuid, plan, "Your drawer is open: its address is in DRAWER_URL.");
+    async provision(resource) {
+      return drawer(resource, "Your drawer is open: its address is in DRAWER_URL.");
     },
 
-    async changePlan({ uuid, plan }) {
-      const [used, room] = [await product.megabytes(uuid), sizes[plan].megabytes];
+    async changePlan(resource) {
+      const { uuid, plan, limits } = resource;
+      const [used, room] = [await product.megabytes(uuid), limits.megabytes];
       if (used > room) {
         throw new Refusal(`Your drawer holds ${used} MB, and ${plan} has ${room} MB. Make room first.`);
       }
       if (plan === "reserved") return { later };
-      return drawer(uuid, plan, `Your drawer is ${plan} now; DRAWER_URL stays as it is.`);
+      return drawer(resource, `Your drawer is ${plan} now; DRAWER_URL stays as it is.`);
     },
 
     // It needs nothing of the platform, so it works for a resource without tokens, too.
-    async finish({ uuid, plan }) {
-      return drawer(uuid, plan, "Your drawer is open: its address is in DRAWER_URL.");
+    async finish(resource) {
+      return drawer(resource, "Your drawer is open: its address is in DRAWER_URL.");
     },
 
     async deprovision({ uuid, signal }) {
@@ -50,8 +51,8 @@ export function createYourService(
     // A leaked address is one command, and each drawer gets another one by itself every quarter of a year.
     rotation: {
       everyDays: 90,
-      async rotate({ uuid, plan, idempotencyKey }) {
-        const retires = await product.addLogin(uuid, idempotencyKey, sizes[plan].connections);
+      async rotate({ uuid, limits, idempotencyKey }) {
+        const retires = await product.addLogin(uuid, idempotencyKey, limits.connections);
         return { config: { DRAWER_URL: await product.urlOf(uuid) }, retires };
       },
       async retire({ uuid }, logins) {

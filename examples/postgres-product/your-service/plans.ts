@@ -2,27 +2,28 @@ import { defineOffer } from "../offer.ts";
 
 export const addonId = "drawers";
 
-/** The limits of each plan: concurrent connections, and size in MB. */
-export const sizes = {
-  small: { connections: 3, megabytes: 10 },
-  large: { connections: 20, megabytes: 1_000 },
-  reserved: { connections: 50, megabytes: 10_000 },
-};
-
 export const later = "Room is being reserved for you; your drawer opens in a few minutes.";
-
-/** The same for customers, on their page. */
-function includes(plan: keyof typeof sizes) {
-  const { connections, megabytes } = sizes[plan];
-  return { room: { bytes: megabytes * 1e6 }, connections };
-}
 
 export const offer = defineOffer({
   plans: {
-    small: { description: "A drawer to try", includes: includes("small") },
-    large: { description: "A drawer for a product", includes: includes("large") },
-    reserved: { description: "A drawer with room of its own", includes: includes("reserved"), later },
+    small: {
+      description: "A drawer to try",
+      price: { cents: 0, unit: "month" },
+      limits: { connections: 3, megabytes: 10 },
+    },
+    large: {
+      description: "A drawer for a product",
+      price: { cents: 2_900, unit: "month" },
+      limits: { connections: 20, megabytes: 1_000 },
+    },
+    reserved: {
+      description: "A drawer with room of its own",
+      price: { cents: 19_900, unit: "month" },
+      limits: { connections: 50, megabytes: 10_000 },
+      later,
+    },
   },
+  includes: ({ connections, megabytes }) => ({ room: { bytes: megabytes * 1e6 }, connections }),
   defaultPlan: "small",
   ephemeralPlan: "small",
   regions: ["us", "eu"],

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import http from "node:http";
 import https from "node:https";
+import { exampleOptions } from "../../sandbox/index.ts";
 import type { Settings } from "../settings.ts";
 import type { Inventory } from "./inventory.ts";
 import { type Outgoing, type Reply, send } from "./wire.ts";
@@ -37,7 +38,15 @@ export function aProvision(
     callback_url: `https://api.platform.example/addons/${uuid}`,
     oauth_grant: aGrant(),
     ...change,
+    ...withRequired(settings, change["options"]),
   };
+}
+
+/** What the manifest requires is there, whatever else a rule changes. */
+function withRequired({ manifest }: Settings, options: unknown = {}) {
+  const examples = exampleOptions(manifest);
+  const isNeeded = Object.keys(examples).length > 0;
+  return isNeeded ? { options: { ...examples, ...(options as object) } } : {};
 }
 
 export function aGrant(): { code: string; type: string; expires_at: string } {

@@ -1,4 +1,4 @@
-import { startSandbox } from "../../sandbox/index.ts";
+import { exampleOptions, startSandbox } from "../../sandbox/index.ts";
 import type { Settings } from "../settings.ts";
 import type { Wait } from "../waiting.ts";
 import { type Books, type Call, createBooks } from "./books.ts";
@@ -99,7 +99,10 @@ export async function openStage(settings: Settings): Promise<Stage> {
       // One at a time until the request is sent, because only then its uuid is known.
       const { resource, delivery } = await turns(async () => {
         const arrival = relay.expect(script);
-        const delivery = control.install({ plan, region, options, force: true });
+        const delivery = control.install({
+          ...{ plan, region, force: true },
+          options: { ...exampleOptions(settings.manifest), ...options },
+        });
         const failed = delivery.then(() =>
           Promise.reject(new Error("The sandbox sent no provision request.")),
         );

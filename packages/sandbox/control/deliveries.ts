@@ -1,3 +1,4 @@
+import { exampleOptions } from "../addon-manifest.ts";
 import type { PartnerResponse } from "../partner/calls.ts";
 import { sendDeprovision } from "../partner/deprovision.ts";
 import { sendPlanChange } from "../partner/plan-change.ts";
@@ -39,7 +40,8 @@ export function createDeliveries(platform: Platform) {
       const plan = choosePlan(world.settings, wish.plan, { force: wish.force, environment });
       if (!wish.force) regionOf(world, wish.region);
       const app = known ?? addApp(world, {});
-      const addon = addAddon(world, app, { ...wish, plan });
+      const { options = exampleOptions(world.settings.addonManifest) } = wish;
+      const addon = addAddon(world, app, { ...wish, plan, options });
       return delivered(addon, sendProvision(platform, addon, issueGrant(world, addon)));
     },
 

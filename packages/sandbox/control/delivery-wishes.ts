@@ -7,6 +7,7 @@ export interface InstallWish {
   plan?: string;
   /** The attachment's name. */
   as?: string;
+  /** Absent: an example of each option that the manifest requires. */
   options?: Record<string, unknown>;
   region?: string;
   /** Allows a plan that the manifest does not have. */

@@ -7,6 +7,8 @@ import { startSandbox } from "../index.ts";
 import { success } from "./partner.ts";
 import { aWorld, client, manifest, type TestWorld } from "./world.ts";
 
+const priced = (price: object) => ({ addonManifest: { id: "w", plans: [{ name: "a", price }] } });
+
 let world: TestWorld;
 beforeEach(async () => void (world = await aWorld()));
 afterEach(() => world.close());
@@ -239,6 +241,17 @@ describe("the control API refuses", () => {
       "PUT",
       "/partner",
       { addonManifest: { id: "w", plans: [{ name: "a", price: "free" }] } },
+    ],
+    ["a price of no number", "PUT", "/partner", priced({ cents: null, unit: "hour" })],
+    ["a price of half a cent", "PUT", "/partner", priced({ cents: 0.5, unit: "hour" })],
+    ["a price without its time", "PUT", "/partner", priced({ cents: 5 })],
+    ["a meter that is no text", "PUT", "/partner", priced({ cents: 5, unit: "hour", metered: 1 })],
+    ["options that are a list", "PUT", "/partner", { addonManifest: { ...manifest, options: [] } }],
+    [
+      "options without kinds",
+      "PUT",
+      "/partner",
+      { addonManifest: { ...manifest, options: { properties: { a: 1 } } } },
     ],
     ["a manifest that is a list", "PUT", "/partner", { addonManifest: [] }],
   ])("%s", async (_what, method, path, body) => {

@@ -1,3 +1,4 @@
+import { type AddonManifest, exampleOptions } from "../../addon-manifest.ts";
 import type { AppRecord } from "../../world/records.ts";
 import { appAt } from "./addresses.ts";
 import { CardsField, ChoiceField, TextField } from "./fields.tsx";
@@ -5,6 +6,16 @@ import { FormOf } from "./form-of.tsx";
 import type { View } from "./page.ts";
 import { priceText, Section } from "./parts.tsx";
 import { regionsOf } from "./regions.ts";
+
+/** The options that the manifest has: "retention: how long messages are kept (1d, 7d)." */
+function optionsText(manifest: AddonManifest | null): string[] {
+  const { properties = {}, required = [] } = manifest?.options ?? {};
+  return Object.entries(properties).map(([name, { description, enum: values }]) => {
+    const must = required.includes(name) && "required";
+    const remarks = [must, values?.join(", ")].filter(Boolean).join("; ");
+    return `${name}${description ? `: ${description}` : ""}${remarks && ` (${remarks})`}.`;
+  });
+}
 
 /** The form for installing the add-on on an app: its plan, and the customer's other choices. */
 export function Install({ view: { platform, attempt }, app }: { view: View; app: AppRecord }) {
@@ -33,8 +44,14 @@ export function Install({ view: { platform, attempt }, app }: { view: View; app:
             name="options"
             label="Options"
             rows={2}
+            initial={Object.entries(exampleOptions(addonManifest))
+              .map((pair) => pair.join("="))
+              .join("\n")}
             placeholder="colour=blue"
-            hint="One NAME=VALUE per line, sent to your service unchanged."
+            hint={[
+              "One NAME=VALUE per line, sent to your service unchanged.",
+              ...optionsText(addonManifest),
+            ].join(" ")}
           />
           <ChoiceField
             name="region"

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import type { AddonPrice } from "../../addon-manifest.ts";
 
 const tones: Record<string, string> = {
   provisioned: "good",
@@ -79,9 +80,13 @@ export function Moment({ at }: { at: string }) {
   return <time dateTime={at}>{at.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC")}</time>;
 }
 
-/** "9.00 a month". */
-export function priceText(price: { cents: number; unit: string } | undefined): string | undefined {
-  return price && `${(price.cents / 100).toFixed(2)} a ${price.unit}`;
+/** "9.00 a month", "free", "9.00 a month and 1 cent per message". */
+export function priceText(price: AddonPrice | undefined): string | undefined {
+  if (!price) return undefined;
+  const { cents, unit, metered } = price;
+  if (cents === 0) return metered ?? "free";
+  const fixed = `${(cents / 100).toFixed(2)} ${/^[aeio]|^hour/i.test(unit) ? "an" : "a"} ${unit}`;
+  return metered ? `${fixed} and ${metered}` : fixed;
 }
 
 /** "1 app", "3 apps". */
