@@ -1,7 +1,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Settings } from "../src/setting.ts";
+import { type Settings, settingsIn } from "../src/setting.ts";
 import { CHECK_ENV } from "./check-settings.ts";
 import { sandboxValues, SETTINGS_FILES, withoutSettings } from "./settings-files.ts";
 
@@ -44,8 +44,8 @@ export function takeOver(service: string): void {
 export async function settingsListed(before: Settings): Promise<Map<string, string>> {
   const file = pathToFileURL(path.resolve(YOURS, "settings.ts")).href;
   const { yourSettings } = (await import(`${file}?now`)) as { yourSettings: Settings };
-  const now = Object.values(yourSettings);
-  const gone = Object.values(before).filter(({ name }) => !now.some((each) => each.name === name));
+  const now = settingsIn(yourSettings);
+  const gone = settingsIn(before).filter(({ name }) => !now.some((each) => each.name === name));
   const texts = new Map<string, string>();
   for (const [name, listed] of Object.entries(SETTINGS_FILES))
     texts.set(name, listed(withoutSettings(name, readFileSync(name, "utf8"), gone), now));

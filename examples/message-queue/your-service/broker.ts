@@ -1,10 +1,6 @@
 import { Refusal } from "../errors.ts";
-<<<<<<< HEAD
-import type { PlanOf } from "../resources/contract.ts";
-import { within } from "../signal.ts";
-=======
 import type { LimitsOf, OptionsOf, PlanOf } from "../resources/contract.ts";
->>>>>>> main
+import { within } from "../signal.ts";
 import type { offer } from "./plans.ts";
 import type { YourSettings } from "./settings.ts";
 
