@@ -39,8 +39,10 @@ export interface Pace {
   readonly beatMs: number;
   /** How often a command with `--watch` looks again. */
   readonly watchMs: number;
-  /** How often `kit events --follow` looks for new events. */
+  /** How often `kit events --follow` looks for new events, and a run of a job by hand whether it has ended. */
   readonly followMs: number;
+  /** How long an operator's action waits until a process that runs jobs has begun one. */
+  readonly handOverMs: number;
 }
 
 export const PACE: Pace = {
@@ -63,6 +65,7 @@ export const PACE: Pace = {
   beatMs: 10_000,
   watchMs: 5_000,
   followMs: 1_000,
+  handOverMs: 120_000,
 };
 
 /** The seconds after the n-th attempt; the last value repeats. A random part of at most `spread` is added or subtracted. */

@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** Resolves with `work`, or rejects with `late()` after `ms` milliseconds. The work continues; its result is dropped. */
 export function within<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
@@ -76,6 +77,22 @@ export async function untilCut<T>(
 /** The result of `work`, or `null` after `ms` milliseconds. The work continues. */
 export function orNullAfter<T>(ms: number, work: Promise<T>): Promise<T | null> {
   return unlessAfter<T, null>(ms, work, (resolve) => resolve(null));
+}
+
+/**
+ * Calls `find` until it returns a result, which another request or process may be about to store. The last call is made
+ * after `untilMs` (`performance.now()`), with `isLate`.
+ */
+export async function foundInTime<Found>(
+  find: (isLate: boolean) => Promise<Found | null>,
+  untilMs: number,
+): Promise<Found | null> {
+  for (;;) {
+    const isLate = performance.now() > untilMs;
+    const found = await find(isLate);
+    if (found !== null || isLate) return found;
+    await sleep(50);
+  }
 }
 
 /** Calls `work` at most once in `ms` milliseconds; all callers in that time get its result. A failure is not kept. */

@@ -1,19 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { plain } from "./probes.ts";
-import { Broken, NotApplicable, NotJudged, type Rule } from "./rule.ts";
+import { Broken, NotApplicable, NotJudged, type Rule, type Verdict } from "./rule.ts";
 import type { Stage } from "./stage/stage.ts";
-import { NoAnswer } from "./stage/wire.ts";
-
-/** The result of one rule. */
-export interface Verdict {
-  rule: Rule;
-  status: "passed" | "failed" | "skipped" | "not_applicable" | "checker_failed";
-  /** Why the rule failed, or why it could not be judged. */
-  reason: string | null;
-  ms: number;
-  /** For a skipped rule, the id of the rule that is broken by what was seen instead, if there is one. */
-  broken?: string | null;
-}
+import { callsOfRule, NoAnswer } from "./stage/wire.ts";
 
 /** How many short rules run at a time; few, so as not to overload a small service. */
 const AT_A_TIME = 6;
@@ -28,8 +17,9 @@ export async function judge(
   onVerdict: (verdict: Verdict) => void = () => undefined,
 ): Promise<Verdict[]> {
   const verdicts = new Map<Rule, Verdict>();
+  const soFar = () => rules.flatMap((rule) => verdicts.get(rule) ?? []);
   const decide = async (rule: Rule) => {
-    const verdict = await verdictOf(stage, rule);
+    const verdict = await callsOfRule.run(rule.id, () => verdictOf(stage, rule, soFar()));
     verdicts.set(rule, verdict);
     onVerdict(verdict);
   };
@@ -47,7 +37,24 @@ export async function judge(
   // The last rules need calls to look at, even if only they were selected.
   await plain(stage).catch(() => undefined);
   for (const rule of rules) if (rule.isLast) await decide(rule);
-  return consistent(rules.map((rule) => verdicts.get(rule)!));
+  return withCauses(consistent(withCauses(rules.map((rule) => verdicts.get(rule)!))));
+}
+
+/** Skips each failed rule that follows another failed one. */
+function withCauses(verdicts: readonly Verdict[]): Verdict[] {
+  const failed = new Set(verdicts.filter(({ status }) => status === "failed").map(({ rule }) => rule.id));
+  return verdicts.map((verdict) => {
+    const cause = verdict.rule.follows?.find((id) => failed.has(id));
+    if (verdict.status !== "failed" || cause === undefined) return verdict;
+    const { rule, reason, ms } = verdict;
+    return {
+      rule,
+      status: "skipped",
+      reason: `${cause} is broken, and so: ${reason} (${cause}).`,
+      broken: cause,
+      ms,
+    };
+  });
 }
 
 /**
@@ -75,19 +82,22 @@ function consistent(verdicts: readonly Verdict[]): Verdict[] {
   return [...all.values()];
 }
 
-async function verdictOf(stage: Stage, rule: Rule): Promise<Verdict> {
+async function verdictOf(stage: Stage, rule: Rule, others: readonly Verdict[]): Promise<Verdict> {
   const started = performance.now();
   const since = () => Math.round(performance.now() - started);
   try {
-    await rule.check(stage);
+    await rule.check(stage, others);
     return { rule, status: "passed", reason: null, ms: since() };
   } catch (error) {
     if (error instanceof NotJudged) {
-      const status = error instanceof NotApplicable ? "not_applicable" : "skipped";
-      return { rule, status, reason: error.message, broken: error.broken, ms: since() };
+      const { message: reason, broken } = error;
+      return error instanceof NotApplicable
+        ? { rule, status: "not_applicable", reason, option: error.option, ms: since() }
+        : { rule, status: "skipped", reason, broken, ms: since() };
     }
     const reason = faultOf(error);
-    if (reason !== null) return { rule, status: "failed", reason, ms: since() };
+    const severity = error instanceof Broken ? error.severity : null;
+    if (reason !== null) return { rule, status: "failed", reason, severity, ms: since() };
     return { rule, status: "checker_failed", reason: failureOf(error as Error), ms: since() };
   }
 }

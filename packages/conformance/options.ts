@@ -25,6 +25,8 @@ export interface Options {
   list?: true;
   json?: true;
   junit?: string;
+  html?: string;
+  badge?: string;
 }
 
 /** The command line is wrong; the message says how to correct it. */
@@ -72,6 +74,8 @@ function createProgram(): Command {
     .option("--list", "print every rule and stop (with --json as one document)")
     .option("--json", "print one JSON document and nothing else")
     .option("--junit <file>", "write the report for a CI server too")
+    .option("--html <file>", "write the report as a web page too")
+    .option("--badge <file>", "write the result for a badge of shields.io too (endpoint)")
     .option("--password <password>", "better: ADDON_PASSWORD, or on standard input")
     .option("--client-secret <secret>", "better: CLIENT_SECRET")
     .option("--sso-salt <salt>", "better: SSO_SALT")

@@ -1,18 +1,17 @@
 import { once } from "node:events";
-import { appendFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import picocolors from "picocolors";
-import { judge, type Verdict } from "./judge.ts";
+import { judge } from "./judge.ts";
 import { type Options, readOptions, UsedWrongly } from "./options.ts";
 import { createProgress, type Progress } from "./progress.ts";
 import { whyNoAnswer, whyNotJudged } from "./reachable.ts";
 import { readSettings } from "./read-settings.ts";
+import { type ReportFiles, reportFiles } from "./report/files.ts";
 import { humanReport, leftBehind } from "./report/human.ts";
 import { jsonReport, rulesJson } from "./report/json.ts";
-import { junitOfFailure, junitReport } from "./report/junit.ts";
 import { isFit, type Report } from "./report/report.ts";
-import type { Rule } from "./rule.ts";
+import type { Rule, Verdict } from "./rule.ts";
 import { chosenRules, groups } from "./rules/index.ts";
 import { Interrupted, type ServiceProcess, startService } from "./service-process.ts";
 import type { Settings } from "./settings.ts";
@@ -44,29 +43,29 @@ export async function runConformance(
   env: NodeJS.ProcessEnv,
   hasCleanedUp?: HasCleanedUp,
 ): Promise<number> {
-  let junit: string | undefined;
+  let files: ReportFiles | null = null;
   const waiting = createWaiting();
   try {
     const options = readOptions(words);
     if (!options) return DONE;
     const rules = rulesOf(options);
     if (options.list) return print(options.json ? JSON.stringify(rulesJson(rules)) : listed(rules), DONE);
-    checkIsWritable(options.junit);
-    junit = options.junit;
+    files = reportFiles(options);
+    files.check();
     const settings = await readSettings(options, env, () =>
       process.stdin.isTTY
         ? Promise.resolve("")
         : waiting.during("the add-on's password on standard input", text(process.stdin)),
     );
     const report = await check(options, settings, rules, waiting, hasCleanedUp);
-    if (options.junit) writeFileSync(options.junit, junitReport(report));
+    files.write(report);
     const paint = picocolors.createColors(process.stdout.isTTY && picocolors.isColorSupported);
     const shown = options.json ? JSON.stringify(jsonReport(report)) : humanReport(report, paint);
     return print(shown, isFit(report) ? DONE : FAILED);
   } catch (error) {
     const { id, exitCode, next = "" } = endOf(error);
     const { message } = error as Error;
-    if (junit) writeFileSync(junit, junitOfFailure(message));
+    files?.writeFailure(message);
     if (words.includes("--json")) return print(JSON.stringify({ id, message }), exitCode);
     console.error(`✗ ${message}${next}`);
     return exitCode;
@@ -200,18 +199,6 @@ function onSignals({ stopping, atOnce }: { stopping(): void; atOnce(): void }) {
     interrupted,
     forget: () => STOPPED_BY.forEach((name) => process.off(name, onSignal)),
   };
-}
-
-/** Checked before the run, so that the report is not lost at its end. */
-function checkIsWritable(file: string | undefined): void {
-  try {
-    if (!file) return;
-    const isNew = !existsSync(file);
-    appendFileSync(file, "");
-    if (isNew) rmSync(file);
-  } catch (error) {
-    throw new UsedWrongly(`The report cannot be written with --junit: ${(error as Error).message}`);
-  }
 }
 
 function rulesOf({ only }: Options): readonly Rule[] {

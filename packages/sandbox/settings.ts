@@ -29,6 +29,8 @@ export interface BehaviourSettings {
   /** The `expires_in` that is sent, in seconds. A token never lives longer than 8 hours. */
   expiresIn: number;
   mediaType: string;
+  /** Accepts a provision that is answered with 201 like one with 200. The document says "a success code". */
+  acceptCreated: boolean;
   /** Opens the legacy oauth-grant endpoint. */
   legacyGrants: boolean;
   /** How many ms after the platform has received the partner's answer the grant becomes exchangeable. */
@@ -69,6 +71,7 @@ export const defaultBehaviour: BehaviourSettings = {
   pkce: "honoured",
   expiresIn: 28_800,
   mediaType: "application/vnd.svc+json; version=3",
+  acceptCreated: false,
   legacyGrants: false,
   acceptDelayMs: 0,
   thirdPartyOAuth: true,

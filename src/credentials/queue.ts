@@ -7,10 +7,8 @@ import {
   oneRow,
   type Queryable,
   type RowOf,
-  type Statement,
   statement,
   type Typed,
-  type ValuesOf,
 } from "../database/statement.ts";
 import { PAUSED, whereGone } from "../ledgers/store.ts";
 import { firstOf, isFree, type NextDue, nextDue, take } from "../work/lease.ts";
@@ -72,16 +70,18 @@ const TAKE = `UPDATE credentials c SET ${take("c", LEASE_SECONDS)},
 /** How far the first refusal of a code is dated back (see `settle_credential`). */
 const DATED_BACK = "interval '1 day'";
 
-type TakenRow = Omit<ClaimedCredential, "claimedAtMs"> & {
+type TakenRow = ClaimedCredential & {
   /** A grant's deadline, or when a token pair fell due. */
   rank: number;
 };
+type At = Pick<ClaimedCredential, "claimedAtMs">;
+// The time of the claim comes back with the row, since a member that is added to a row of the driver takes a microsecond.
 const TAKEN = `
-  RETURNING ${COLUMNS},
+  RETURNING ${COLUMNS}, :claimedAtMs::float8 AS "claimedAtMs",
     coalesce(c.grant_deadline <= now(), false) AS "isOver",
     extract(epoch FROM now() - c.rejected_at - CASE WHEN c.state = 'grant_pending' THEN ${DATED_BACK} ELSE '0' END)::float8 AS "rejectedForSeconds",
     extract(epoch FROM now() - c.grant_deadline)::float8 + ${GRANT_SECONDS} AS "grantAgeSeconds",
-    extract(epoch FROM coalesce(c.grant_deadline, c.due_at, now()))::float8 AS rank`;
+    extract(epoch FROM coalesce(c.grant_deadline, c.due_at, now()))::float8 AS rank` as `${string}:claimedAtMs${string}`;
 
 const HAS_PAIR = `state IN ('active', 'needs_reauth', 'signed_in')`;
 
@@ -96,17 +96,19 @@ const firstCredentials = <Where extends string>(where: Where, order: string) =>
 
 // Ordered by deadline, not by due time, which is random after an outage: a backlog of a minute would then lose grants in
 // their last minute. The deadline is this service's own, because the clocks of the platform and the database differ.
-const claimGrantsDue = statement<{ most: number }, TakenRow>("claim_grants").sql(
+const claimGrantsDue = statement<At & { most: number }, TakenRow>("claim_grants").sql(
   `${TAKE} WHERE c.uuid = ANY(${firstCredentials("due.state = 'grant_pending'", "grant_deadline")}) ${TAKEN}`,
 );
 // The pairs of resources and of people are one queue. `owners` leaves out the owners whose client secret is rejected.
-const claimPairsDue = statement<{ most: number; owners: readonly Owner[] }, TakenRow>("claim_refreshes").sql(
+const claimPairsDue = statement<At & { most: number; owners: readonly Owner[] }, TakenRow>(
+  "claim_refreshes",
+).sql(
   `${TAKE} WHERE c.uuid = ANY(${firstCredentials(
     `due.${HAS_PAIR} AND due.sealed_refresh_token IS NOT NULL AND due.owner = ANY(:owners::text[])`,
     "due_at",
   )}) ${TAKEN}`,
 );
-const claimPair = statement<{ uuid: string; generation: number | null }, TakenRow>("claim_refresh").sql(
+const claimPair = statement<At & { uuid: string; generation: number | null }, TakenRow>("claim_refresh").sql(
   `${TAKE} WHERE c.uuid = :uuid AND ${isFree("c")} AND c.sealed_refresh_token IS NOT NULL
      AND c.generation = coalesce(:generation, c.generation)
      -- An operator's refresh names no generation and may claim a quarantined row: if its refresh token can be decrypted,
@@ -114,29 +116,26 @@ const claimPair = statement<{ uuid: string; generation: number | null }, TakenRo
      AND (c.${HAS_PAIR} OR (c.state = 'quarantined' AND :generation::int IS NULL AND c.sealed_grant_code IS NULL)) ${TAKEN}`,
 );
 
-async function claimed<Values extends object>(
-  db: Queryable,
-  claim: Statement<Values, TakenRow>,
-  ...values: ValuesOf<Values>
-): Promise<ClaimedCredential[]> {
-  const claimedAtMs = Date.now();
-  const rows = await db.query(claim, ...values);
-  // Sorted, because some rows wait for their call and an UPDATE returns its rows in any order.
-  return rows.sort((one, other) => one.rank - other.rank).map((row) => ({ ...row, claimedAtMs }));
-}
+/** Sorted, because some rows wait for their call and an UPDATE returns its rows in any order. */
+const sorted = (rows: TakenRow[]): ClaimedCredential[] => rows.sort((one, other) => one.rank - other.rank);
 
 /** Claims due grants, including those past their deadline. */
-export const claimGrants = (db: Queryable, most: number) => claimed(db, claimGrantsDue, { most });
+export const claimGrants = async (db: Queryable, most: number) =>
+  sorted(await db.query(claimGrantsDue, { most, claimedAtMs: Date.now() }));
 
-export const claimRefreshes = (db: Queryable, most: number, owners: readonly Owner[]) =>
-  claimed(db, claimPairsDue, { most, owners });
+export const claimRefreshes = async (db: Queryable, most: number, owners: readonly Owner[]) =>
+  sorted(await db.query(claimPairsDue, { most, owners, claimedAtMs: Date.now() }));
 
 /**
  * Claims one pair, due or not. Returns `undefined` if another process holds the row, there is no pair, or the row's
  * generation is another one.
  */
-export const claimRefresh = async (db: Queryable, uuid: string, generation: number | null = null) =>
-  (await claimed(db, claimPair, { uuid, generation }))[0];
+export const claimRefresh = async (
+  db: Queryable,
+  uuid: string,
+  generation: number | null = null,
+): Promise<ClaimedCredential | undefined> =>
+  (await db.query(claimPair, { uuid, generation, claimedAtMs: Date.now() }))[0];
 
 const NEXT = {
   grant: statement<Record<never, never>, NextDue>("next_grant_due").sql(

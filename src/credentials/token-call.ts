@@ -80,7 +80,7 @@ async function call(ctx: Context, admitted: Admitted, noNewCalls: AbortSignal | 
   if (answer === "client_rejected") return { done: "secret_rejected" };
   if (answer.outcome !== "issued") return { done: "failed", failure: answer };
   // Stored before anything else that may fail.
-  const share = shareOfLife(row.uuid);
+  const share = shareOfLife();
   const isStored = await storeIssued(ctx, admitted, sent, answer.tokens, share);
   const logNotStored = (error: unknown) =>
     ctx.log.warn(

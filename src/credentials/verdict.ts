@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import { type Backoff, nextTryInSeconds } from "../pace.ts";
 import type { Failure } from "../platform/oauth.ts";
 import type { Tries, Verdict } from "./states.ts";
@@ -107,10 +106,7 @@ export function judgeLostGrant(row: Tries, on: "deadline" | "spent" = "deadline"
 }
 
 /**
- * When a token falls due, as a share of its life: 45 to 55 %, derived from the uuid. Tokens that were issued together do
- * not fall due together, and half of the life remains for retries.
+ * When a token falls due, as a share of its life: 45 to 55 %, at random. Tokens that were issued together do not fall due
+ * together, and half of the life remains for retries.
  */
-export function shareOfLife(uuid: string): number {
-  // Hashed, because a uuid need not be random.
-  return 0.45 + 0.1 * (hash("sha1", uuid, "buffer").readUInt32BE() / 2 ** 32);
-}
+export const shareOfLife = (): number => 0.45 + 0.1 * Math.random();

@@ -214,6 +214,24 @@ export async function retryWhileUnreachable<T>(
 const unavailable = (cause: unknown) =>
   new DatabaseUnavailable("the database did not answer in time", { cause });
 
+/** Runs idempotent work for a request, and retries it as long as the request may wait. */
+export type Persist = <Stored>(work: (isTooLate: () => boolean) => Promise<Stored>) => Promise<Stored>;
+
+/** How long each piece of work may wait even when the vendor's function has used up the time of the request. */
+const LEAST_MS = 2_000;
+
+/**
+ * Returns a function that runs the database work of a request and retries it while the database is unreachable, because the
+ * platform takes every error as final. The deadline counts from the arrival of the request, which may be earlier than
+ * the start of its handler.
+ */
+export function requestDeadline(receivedAtMs: number, { requestMs }: { requestMs: number }): Persist {
+  const until = receivedAtMs + requestMs;
+  const leastMs = Math.min(LEAST_MS, requestMs / 4);
+  return (work) =>
+    retryWhileUnreachable(work, { upToMs: Math.max(until - performance.now(), leastMs), isRequest: true });
+}
+
 const PING_EVERY_MS = 1_000;
 /** Requests wait as long for the database, so a shorter outage fails no request. */
 const ALARM_AFTER_SECONDS = 8;

@@ -1,12 +1,14 @@
 import { Misconfigured } from "../errors.ts";
 import { faultInMetric } from "../metrics/metrics.ts";
 import type { Extensions, OperatorAction, Rotation, YourJob } from "./contract.ts";
-import { nextTime } from "./jobs.ts";
+import { hasTwoKindsOfDays, isTimeZone, nextTime } from "./job-times.ts";
 
 // Checks a vendor's extensions at start-up. The types cover most faults, but a fork may be built without type checks.
 
 /** A week. Node's timers allow at most 24 days. */
 const LONGEST_JOB_MINUTES = 10_080;
+
+const MISSED: readonly NonNullable<YourJob["missed"]>[] = ["once", "each", "skip"];
 
 /** Names that are valid in a URL path, a command and a label. */
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -40,16 +42,33 @@ export function checkExtensions(yours: Extensions): void {
   if (faults.length > 0) throw new Misconfigured(["src/your-service is invalid:", ...faults].join("\n  "));
 }
 
-function faultsInJob({ name, at, run, mostMinutes = 1 }: YourJob): string[] {
+function faultsInJob(job: YourJob): string[] {
+  const { name, run, mostMinutes = 1, missed = "once" } = job;
   return [
-    ...(hasTime(at)
-      ? []
-      : [`at of the job ${name} must be a cron expression with a next time, and is "${at}".`]),
+    ...faultsInTimes(job),
+    ...(MISSED.includes(missed) ? [] : [`missed of the job ${name} must be one of ${MISSED.join(", ")}.`]),
     ...(mostMinutes > 0 && mostMinutes <= LONGEST_JOB_MINUTES
       ? []
       : [`mostMinutes of the job ${name} must be above 0 and at most ${LONGEST_JOB_MINUTES}.`]),
     ...faultsInCode(`the job ${name}`, { run }),
   ];
+}
+
+function faultsInTimes({ name, at, timeZone }: YourJob): string[] {
+  if (timeZone !== undefined && !isTimeZone(timeZone))
+    return [
+      `timeZone of the job ${name} must name a time zone, such as Europe/Berlin, and is "${timeZone}".`,
+    ];
+  try {
+    nextTime({ at, timeZone }, new Date());
+  } catch {
+    return [`at of the job ${name} must be a cron expression with a next time, and is "${at}".`];
+  }
+  return hasTwoKindsOfDays(at)
+    ? [
+        `at of the job ${name} names days of the month and days of the week: "${at}". Some crons run such a job on days that are either, others on days that are both. Name one kind, such as "0 3 * * 1#1" for the first Monday of each month, and look at dueAt in run.`,
+      ]
+    : [];
 }
 
 function faultsInOperatorAction([name, action]: [string, OperatorAction]): string[] {
@@ -82,11 +101,3 @@ const faultsInCode = (of: string, members: Readonly<Record<string, unknown>>) =>
   Object.entries(members)
     .filter(([, member]) => typeof member !== "function")
     .map(([name]) => `${name} of ${of} must be a function.`);
-
-function hasTime(at: string): boolean {
-  try {
-    return Boolean(nextTime(at, new Date()));
-  } catch {
-    return false;
-  }
-}

@@ -10,6 +10,7 @@ import type {
   ConfigVarOf,
   NotYet,
   Offer,
+  OptionsOf,
   PlanOf,
   RegionOf,
   Rotated,
@@ -126,13 +127,27 @@ export interface OperatorAction<Sold extends Offer = Offer> {
 export interface YourJob {
   /** Small letters, digits and hyphens. The database stores the job's due time under this name. */
   name: string;
-  /** A cron expression in UTC: `0 3 * * *` is each day at three. After missed runs the job runs once. */
+  /** A cron expression: `0 3 * * *` is each day at three. It may name days of the month or days of the week, and not both. */
   at: string;
   /**
-   * Must be idempotent: if the process dies, another process runs the job again. A job that throws is retried after
-   * 1, 2, 4 … minutes, 64 at most. `signal` is aborted when the process stops, and after `mostMinutes`.
+   * The time zone of `at`, such as `Europe/Berlin`; UTC unless given. A time that a day skips, because the clocks are put
+   * forward, is an hour later. Of a time that comes twice, because they are put back, the first one counts; only a job of
+   * every hour runs at both.
    */
-  run(signal: AbortSignal): Promise<unknown>;
+  timeZone?: string;
+  /**
+   * What happens to times that passed while no process ran jobs. `once`, unless given: the job runs once for all of them.
+   * `each`: it runs for each of them, the oldest first, at most the last 366. `skip`: it does not run for a time that passed
+   * more than five minutes ago.
+   */
+  missed?: "once" | "each" | "skip";
+  /**
+   * Must be idempotent: if the process dies, another process runs the job again. A job that throws is retried after
+   * 1, 2, 4 … minutes, 64 at most. `signal` is aborted when the process stops, and after `mostMinutes`. `dueAt`: the time of
+   * `at` that this run is for, the same at each retry of `each`; in the other cases, and if an operator runs the job, the last
+   * one that has passed.
+   */
+  run(signal: AbortSignal, run: { dueAt: Date }): Promise<unknown>;
   /** A longer run is aborted, with an alarm; 60 unless given. */
   mostMinutes?: number;
 }
@@ -164,8 +179,11 @@ export interface Kit<
   readonly resources: {
     /** A resource that is provisioned or provisioning; `null` for any other uuid. */
     find(uuid: string): Promise<KitResource<SoldOf<Typed>> | null>;
-    /** All provisioned and provisioning resources, ordered by uuid, read page by page. */
-    list(): AsyncIterable<KitResource<SoldOf<Typed>>>;
+    /**
+     * The provisioned and provisioning resources, or those of them that the filter wants, ordered by uuid. They are read page
+     * by page; no connection is held between two pages.
+     */
+    list(filter?: ResourceFilter<SoldOf<Typed>>): AsyncIterable<KitResource<SoldOf<Typed>>>;
   };
   readonly config: {
     /**
@@ -224,8 +242,25 @@ export interface KitResource<Sold extends Offer = Offer> extends PlanMeans<Sold>
   name: string | null;
   /** The plan that your service has made; during a plan change the previous plan. */
   plan: PlanOf<Sold>;
+  /** A plan change was requested and is not done yet. */
+  isChangingPlan: boolean;
   region: RegionOf<Sold> | null;
+  /** The options that the customer chose when installing; empty if the schema in the offer does not allow them any more. */
+  options: Partial<OptionsOf<Sold>>;
   state: Extract<ResourceState, "provisioning" | "provisioned">;
+  /** When the platform requested the resource, by the database's clock. */
+  createdAt: Date;
   /** The app of the add-on, as last read from the platform; `null` before the first time. */
   app: { id: string; name: string } | null;
+}
+
+/** Which resources to list; all that is given must hold. */
+export interface ResourceFilter<Sold extends Offer = Offer> {
+  plan?: PlanOf<Sold> | undefined;
+  region?: RegionOf<Sold> | undefined;
+  state?: KitResource["state"] | undefined;
+  /** Only those that were created before this time. */
+  createdBefore?: Date | undefined;
+  /** Only those that were created at this time or later. */
+  createdAfter?: Date | undefined;
 }

@@ -7,7 +7,7 @@ import { checkVar } from "../resources/vendor-results.ts";
 import { readUuid } from "../values.ts";
 import type { Kit, KitDatabase } from "./contract.ts";
 import { requestRotation } from "./rotation.ts";
-import { announceConfig, findForVendor, listAfter } from "./store.ts";
+import { announceConfig, findForVendor, listForVendor } from "./store.ts";
 
 /** Makes the {@link Kit} of a vendor's service. `ctx` may be incomplete at this time: only its log is used now. */
 export function kitFor(ctx: Context): Kit {
@@ -25,13 +25,11 @@ export function kitFor(ctx: Context): Kit {
     },
     resources: {
       find: async (uuid) => findForVendor(ctx, checkedUuid(uuid)),
-      async *list() {
-        for (let after = LEAST_UUID; ;) {
-          const page = await listAfter(ctx, after);
-          yield* page;
-          const last = page.at(-1);
-          if (!last) return;
-          after = last.uuid;
+      async *list(filter = {}) {
+        for (let after: string | null = LEAST_UUID; after !== null;) {
+          const page: Awaited<ReturnType<typeof listForVendor>> = await listForVendor(ctx, after, filter);
+          yield* page.resources;
+          after = page.upTo;
         }
       },
     },

@@ -1,39 +1,67 @@
 import { createHash } from "node:crypto";
 import type { Context } from "../context.ts";
-import type { YourJob as JobModel } from "../database/client/client.ts";
 import { databaseClock } from "../database/clock.ts";
 import type { Database } from "../database/database.ts";
-import { anyRow, oneRow, type Queryable, statement, type Stored } from "../database/statement.ts";
-import { meaningOf, type PlanMeans } from "../offer.ts";
+import { oneRow, type Queryable, statement } from "../database/statement.ts";
+import { meaningOf, type Offer, type PlanMeans } from "../offer.ts";
+import { type Options, optionsLeft } from "../options.ts";
 import { whereHeld } from "../processes/history-store.ts";
-import { BEFORE_ROTATIONS, HAS_TOKENS, whereIn } from "../resources/step-kinds.ts";
+import { BEFORE_ROTATIONS, HAS_TOKENS, whereIn, whereOfPlanChange } from "../resources/step-kinds.ts";
 import { lockedResource } from "../resources/store.ts";
-import { hold as held, isFree, type NextDue, take } from "../work/lease.ts";
-import type { KitResource } from "./contract.ts";
+import type { KitResource, ResourceFilter } from "./contract.ts";
 
 // The statements for a vendor's own routes, jobs and actions on the kit's tables.
 
-/** A resource as it is stored: what its plan means stands in the offer. */
-type StoredResource = Omit<KitResource, keyof PlanMeans>;
+/** A resource as it is stored: what its plan means stands in the offer, and how its options are read. */
+type StoredResource = Omit<KitResource, keyof PlanMeans | "options"> & { options: Options };
 type Sells = Pick<Context, "db" | "offer">;
 
-const AS_KIT_RESOURCE = `SELECT r.uuid, r.name, r.plan, r.region, r.state,
-     CASE WHEN r.app_id IS NOT NULL THEN jsonb_build_object('id', r.app_id, 'name', r.app_name) END AS app
-   FROM resources r WHERE r.state IN ('provisioning', 'provisioned')`;
+const KIT_RESOURCE = `r.uuid, r.name, r.plan, r.region, r.options, r.state, r.created_at AS "createdAt",
+     EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('change_plan', 'finish') AND ${whereOfPlanChange("s")}) AS "isChangingPlan",
+     CASE WHEN r.app_id IS NOT NULL THEN jsonb_build_object('id', r.app_id, 'name', r.app_name) END AS app`;
+const IS_ALIVE = `r.state IN ('provisioning', 'provisioned')`;
 const find = statement<{ uuid: string }, StoredResource>("find_for_your_service").sql(
-  `${AS_KIT_RESOURCE} AND r.uuid = :uuid`,
-);
-const list = statement<{ after: string }, StoredResource>("list_for_your_service").sql(
-  `${AS_KIT_RESOURCE} AND r.uuid > :after ORDER BY r.uuid LIMIT 500`,
+  `SELECT ${KIT_RESOURCE} FROM resources r WHERE ${IS_ALIVE} AND r.uuid = :uuid`,
 );
 
 export async function findForVendor({ db, offer }: Sells, uuid: string): Promise<KitResource | null> {
   const row = await oneRow(db, find, { uuid });
-  return row && { ...row, ...meaningOf(offer, row.plan) };
+  return row && asSold(offer, row);
 }
 
-export async function listAfter({ db, offer }: Sells, after: string): Promise<KitResource[]> {
-  return (await db.query(list, { after })).map((row) => ({ ...row, ...meaningOf(offer, row.plan) }));
+/** With what the offer says of its plan and its options. */
+const asSold = (offer: Offer, row: StoredResource): KitResource => ({
+  ...row,
+  ...meaningOf(offer, row.plan),
+  options: optionsLeft(offer.options, row.options),
+});
+
+// Reads a fixed number of rows by the primary key, however few of them are wanted: a filter of a large table must not make a
+// statement slow. `upTo`: the last row that was read; `null` at the end of the table.
+const SCANNED = 1_000;
+type Wanted = { [Filter in keyof ResourceFilter]-?: ResourceFilter[Filter] | null };
+type Scanned = { upTo: string | null } & (StoredResource | Record<keyof StoredResource, null>);
+const list = statement<Wanted & { after: string }, Scanned>("list_for_your_service").sql(
+  `WITH page AS MATERIALIZED (
+     SELECT uuid, name, plan, region, options, state, created_at, app_id, app_name FROM resources
+     WHERE uuid > :after ORDER BY uuid LIMIT ${SCANNED}
+   )
+   SELECT last.uuid AS "upTo", found.*
+   FROM (SELECT uuid FROM page ORDER BY uuid DESC LIMIT 1) last LEFT JOIN LATERAL (
+     SELECT ${KIT_RESOURCE} FROM page r
+     WHERE ${IS_ALIVE} AND (:plan::text IS NULL OR r.plan = :plan) AND (:region::text IS NULL OR r.region = :region)
+       AND (:state::text IS NULL OR r.state = :state)
+       AND (:createdBefore::timestamptz IS NULL OR r.created_at < :createdBefore)
+       AND (:createdAfter::timestamptz IS NULL OR r.created_at >= :createdAfter)) found ON true
+   ORDER BY found.uuid`,
+);
+
+/** A page of the resources wanted, in the order of their uuids. `upTo`: where the next page begins; `null`: there is none. */
+export async function listForVendor({ db, offer }: Sells, after: string, filter: ResourceFilter) {
+  const { plan = null, region = null, state = null, createdBefore = null, createdAfter = null } = filter;
+  const rows = await db.query(list, { after, plan, region, state, createdBefore, createdAfter });
+  const resources = rows.flatMap(({ upTo: _, ...row }) => (row.uuid === null ? [] : [asSold(offer, row)]));
+  return { resources, upTo: rows[0]?.upTo ?? null };
 }
 
 // Writes an announcement of changed config vars, in the transaction that stores them, so that the platform gets them in any
@@ -108,111 +136,6 @@ const oldCredentials = statement<{ days: number }, { uuid: string }>("find_old_c
 );
 
 export const findOldCredentials = (db: Queryable, days: number) => db.query(oldCredentials, { days });
-
-// All times of the jobs are the database's.
-const plan = statement<{ name: string; at: string; due: Date }>("plan_your_job").sql(
-  `INSERT INTO your_jobs (name, cron, due_at) VALUES (:name, :at, :due)
-   -- A job is planned again if its cron expression was changed.
-   ON CONFLICT (name) DO UPDATE SET cron = excluded.cron, due_at = excluded.due_at WHERE your_jobs.cron <> excluded.cron`,
-);
-
-export const planJob = (db: Queryable, name: string, at: string, due: Date) =>
-  db.query(plan, { name, at, due });
-
-export interface ClaimedJob {
-  name: string;
-  lease: number;
-  /** The number of failed runs since the last successful run. */
-  attempts: number;
-  /** The process of the previous run died. That run is counted in `attempts`. */
-  hasDied: boolean;
-  trouble: JobTrouble | null;
-  /** By the database's clock. */
-  now: Date;
-}
-
-/** The trouble of a job whose last run has not succeeded. */
-export interface JobTrouble {
-  error: string;
-  /** The start of the first run since the last success. */
-  since: Date;
-  /** The next regular time after `since`, by which a run should have succeeded; `null` if not computed yet. */
-  overdueAt: Date | null;
-  alarmedAt: Date | null;
-}
-
-const LEASE_SECONDS = 60;
-// A run whose process died counts as failed and is repeated after the same pause, because the job may have caused the death.
-const IS_FREE = isFree("your_jobs", "make_interval(mins => (2 ^ least(your_jobs.attempts, 6))::int - 1)");
-const DIED = "The process ended before the job had ended.";
-type ClaimedRow = Omit<ClaimedJob, "trouble"> & Omit<JobTrouble, "error"> & { error: string | null };
-const claim = statement<{ names: readonly string[] }, ClaimedRow>("claim_your_jobs").sql(
-  `WITH free AS (
-     SELECT name, leased_until IS NOT NULL AS died, last_error IS NOT NULL AS failed, coalesce(started_at, now()) AS began FROM your_jobs
-     WHERE name = ANY(:names::text[]) AND due_at <= now() AND ${IS_FREE} ORDER BY name FOR UPDATE
-   ), claimed AS (
-     UPDATE your_jobs j SET ${take("j", LEASE_SECONDS)}, started_at = now(),
-       attempts = attempts + died::int, last_error = CASE WHEN died THEN '${DIED}' ELSE last_error END,
-       failing_since = CASE WHEN failed THEN coalesce(failing_since, began) WHEN died THEN began END,
-       overdue_at = CASE WHEN failed THEN overdue_at END, alarmed_at = CASE WHEN failed THEN alarmed_at END
-     FROM free WHERE j.name = free.name RETURNING j.*, died
-   )
-   SELECT name, lease, attempts, died AS "hasDied", now() AS now, last_error AS error, failing_since AS since,
-     overdue_at AS "overdueAt", alarmed_at AS "alarmedAt" FROM claimed`,
-);
-
-export async function claimJobs(db: Queryable, names: readonly string[]): Promise<ClaimedJob[]> {
-  const rows = await db.query(claim, { names });
-  return rows.map(({ error, since, overdueAt, alarmedAt, ...claimed }) => ({
-    ...claimed,
-    trouble: error === null ? null : { error, since, overdueAt, alarmedAt },
-  }));
-}
-
-type JobClaim = Pick<ClaimedJob, "name" | "lease">;
-const hold = statement<JobClaim, { name: string }>("hold_your_job").sql(
-  `UPDATE your_jobs SET ${held(LEASE_SECONDS)}
-   WHERE name = :name AND lease = :lease AND leased_until IS NOT NULL RETURNING name`,
-);
-
-/** Extends the lease. Returns `false` if another process has taken the job. */
-export const holdJob = (db: Queryable, job: JobClaim) => anyRow(db, hold, job);
-
-/** The columns of a {@link JobTrouble}. */
-type StoredTrouble = Pick<Stored<JobModel>, "lastError" | "failingSince" | "overdueAt" | "alarmedAt">;
-
-const end = statement<JobClaim & StoredTrouble & { due: Date; attempts: number }>("end_your_job").sql(
-  `UPDATE your_jobs SET leased_until = NULL, ended_at = now(), due_at = :due, attempts = :attempts, last_error = :lastError,
-     failing_since = :failingSince, overdue_at = :overdueAt, alarmed_at = :alarmedAt
-   WHERE name = :name AND lease = :lease`,
-);
-
-export type RunEnd = { due: Date; attempts: number; trouble: JobTrouble | null };
-
-export const endJob = (db: Queryable, { name, lease }: JobClaim, { due, attempts, trouble }: RunEnd) =>
-  db.query(end, { name, lease, due, attempts, ...stored(trouble) });
-
-const note = statement<JobClaim & StoredTrouble>("note_trouble_of_your_job").sql(
-  `UPDATE your_jobs SET last_error = :lastError, failing_since = :failingSince, overdue_at = :overdueAt, alarmed_at = :alarmedAt
-   WHERE name = :name AND lease = :lease`,
-);
-
-/** Stores the trouble of the previous run at the start of the next one. */
-export const noteTrouble = (db: Queryable, { name, lease }: JobClaim, trouble: JobTrouble) =>
-  db.query(note, { name, lease, ...stored(trouble) });
-
-function stored(trouble: JobTrouble | null): StoredTrouble {
-  const { error = null, since = null, overdueAt = null, alarmedAt = null } = trouble ?? {};
-  return { lastError: error, failingSince: since, overdueAt, alarmedAt };
-}
-
-const next = statement<{ names: readonly string[] }, NextDue>("next_of_your_jobs").sql(
-  `SELECT extract(epoch FROM min(due_at) - now())::float8 AS seconds FROM your_jobs
-   WHERE name = ANY(:names::text[]) AND ${IS_FREE}`,
-);
-
-export const nextJobInSeconds = async (db: Queryable, names: readonly string[]) =>
-  (await oneRow(db, next, { names }))?.seconds ?? null;
 
 // A customer's form that is submitted twice, even to two processes, runs one action. A resource has one running action at a
 // time. The statement must not be retried: after a lost acknowledgement the retry would find the form used.

@@ -3,6 +3,7 @@ import { createRecovery } from "../credentials/lost-grants.ts";
 import { refreshesSettled } from "../credentials/pools.ts";
 import { nextDueInSeconds } from "../credentials/queue.ts";
 import { reopenQuarantined } from "../credentials/sealed.ts";
+import { pruneRuns } from "../extend/job-store.ts";
 import { createYourJobs } from "../extend/jobs.ts";
 import { planRotations } from "../extend/rotation.ts";
 import { pruneCustomers } from "../people/customer-store.ts";
@@ -52,7 +53,13 @@ export function timetable(ctx: Context): Job[] {
     "fail-stranded": { run: () => failStranded(ctx) },
     "spread-secret": { run: credentials.secrets.spread },
     "reopen-quarantined": { run: () => reopenQuarantined(ctx) },
-    "prune-sessions": { run: () => prunePeople(ctx).then(() => pruneCustomers(ctx)) },
+    "prune-sessions": {
+      run: async () => {
+        await prunePeople(ctx);
+        await pruneCustomers(ctx);
+        await pruneRuns(ctx.db);
+      },
+    },
   };
   return Object.entries(jobs).map(([name, job]) => ({ ...job, name }));
 }

@@ -121,8 +121,11 @@ const OF_BOTH: readonly Advice[] = [
   ["image", () => true, "This is deprecated: leave it out."],
   [
     "formation",
-    (types) =>
-      members(types).length > 1 && members(types).some((type) => isJsonObject(type) && !("size" in type)),
+    (types) => {
+      // A type of which no process runs needs no size.
+      const running = members(types).filter((type) => isJsonObject(type) && type["quantity"] !== 0);
+      return running.length > 1 && running.some((type) => !("size" in (type as object)));
+    },
     "With several process types it is better to give each its size.",
   ],
   ["addons/*", (addon) => typeof addon === "string", 'The object form is preferred: { "plan": … }.'],

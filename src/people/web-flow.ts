@@ -99,7 +99,7 @@ async function signIn(ctx: Context, begun: Begun, code: Secret) {
   const person = {
     ...account,
     lifeSeconds,
-    share: shareOfLife(account.id),
+    share: shareOfLife(),
     access: seal("sealed_access_token", accessToken),
     refresh: refreshToken && seal("sealed_refresh_token", refreshToken),
   };

@@ -136,6 +136,8 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
 
   return {
     id,
+    /** As people read it: "worker host:123", or "kit host:123" of a command, which has no row. */
+    name: () => `${identity?.role ?? "kit"} ${os.hostname()}:${process.pid}`,
     /** Writes the row and keeps it fresh from now on. A second call does nothing. */
     start(role: Role): void {
       if (identity) return;

@@ -1,8 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { retryWhileUnreachable } from "../database/retry.ts";
 import { Refusal } from "../errors.ts";
 import { type Offer, plansOnSale } from "../offer.ts";
-import type { Pace } from "../pace.ts";
 import type { Json } from "../values.ts";
 import { resourceSealContext, type Vault } from "../vault/vault.ts";
 import type { ResourceRow } from "./rows.ts";
@@ -75,36 +72,3 @@ export const deprovisioned = () =>
 
 export const notFound = () =>
   new Refusal("This resource was never provisioned.", { id: "not_found", status: 404 });
-
-export type Persist = <Stored>(work: (isTooLate: () => boolean) => Promise<Stored>) => Promise<Stored>;
-
-/** How long each piece of work may wait even when the vendor's function has used up the time of the request. */
-const LEAST_MS = 2_000;
-
-/**
- * Returns a function that runs idempotent database work and retries it while the database is unreachable, because the
- * platform takes every error as final. The deadline counts from the arrival of the request, which may be earlier than
- * the start of its handler.
- */
-export function requestDeadline(receivedAtMs: number, { requestMs }: Pace): Persist {
-  const until = receivedAtMs + requestMs;
-  const leastMs = Math.min(LEAST_MS, requestMs / 4);
-  return (work) =>
-    retryWhileUnreachable(work, { upToMs: Math.max(until - performance.now(), leastMs), isRequest: true });
-}
-
-/**
- * Calls `find` until it returns an answer, which another request or process may be about to store. The last call is made
- * after `untilMs` (`performance.now()`), with `isLate`.
- */
-export async function answerInTime<Found>(
-  find: (isLate: boolean) => Promise<Found | null>,
-  untilMs: number,
-): Promise<Found | null> {
-  for (;;) {
-    const isLate = performance.now() > untilMs;
-    const found = await find(isLate);
-    if (found !== null || isLate) return found;
-    await sleep(50);
-  }
-}

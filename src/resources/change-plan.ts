@@ -1,21 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "../context.ts";
+import { type Persist, requestDeadline } from "../database/retry.ts";
 import type { Queryable } from "../database/statement.ts";
 import { Refusal } from "../errors.ts";
 import { isOnSale } from "../offer.ts";
-import { orNullAfter } from "../within.ts";
+import { foundInTime, orNullAfter } from "../within.ts";
 import { FIRST_LEASE } from "../work/step.ts";
-import {
-  type Answer,
-  answerInTime,
-  deprovisioned,
-  laterAnswer,
-  notFound,
-  type Persist,
-  refusalAnswer,
-  requestDeadline,
-  unknownPlan,
-} from "./answers.ts";
+import { type Answer, deprovisioned, laterAnswer, notFound, refusalAnswer, unknownPlan } from "./answers.ts";
 import {
   acceptChange,
   MOST_UNCHANGED_CALLS,
@@ -47,7 +38,7 @@ export async function changePlan(
   const persist = requestDeadline(receivedAtMs, ctx.pace);
   const wish = { uuid, plan, key: randomUUID(), requestId, traceparent: ctx.trace.current() };
   for (;;) {
-    const answer = await answerInTime(async (isLate) => {
+    const answer = await foundInTime(async (isLate) => {
       const begun = await persist(() => ctx.db.transaction((tx) => begin(ctx, tx, wish, isLate)));
       return begun && "kind" in begun ? resultOrAccepted(ctx, begun, plan, persist) : begun;
     }, receivedAtMs + ctx.pace.vendorMs);

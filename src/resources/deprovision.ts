@@ -1,5 +1,6 @@
 import type { Context } from "../context.ts";
-import { deprovisioned, notFound, requestDeadline } from "./answers.ts";
+import { requestDeadline } from "../database/retry.ts";
+import { deprovisioned, notFound } from "./answers.ts";
 import { endResource } from "./end-store.ts";
 import { wasNeverProvisioned } from "./rows.ts";
 import { findResource } from "./store.ts";

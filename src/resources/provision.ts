@@ -1,19 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "../context.ts";
 import { receiveGrant } from "../credentials/grant-store.ts";
+import { type Persist, requestDeadline } from "../database/retry.ts";
 import { isOnSale } from "../offer.ts";
 import { refusalOf } from "../options.ts";
-import { orNullAfter } from "../within.ts";
+import { foundInTime, orNullAfter } from "../within.ts";
 import { FIRST_LEASE } from "../work/step.ts";
-import {
-  type Answer,
-  answerInTime,
-  givenAnswer,
-  laterAnswer,
-  type Persist,
-  requestDeadline,
-  unknownPlan,
-} from "./answers.ts";
+import { type Answer, givenAnswer, laterAnswer, unknownPlan } from "./answers.ts";
 import type { ProvisionRequest, ResourceRow } from "./rows.ts";
 import { newStep } from "./step-kinds.ts";
 import { answerFirst, findResource, insertProvision } from "./store.ts";
@@ -76,7 +69,7 @@ async function again(
     ctx.log.info({ uuid, requestId }, "A repeated provision brought a new grant");
   // If the process of the first request has died, its step is due.
   ctx.wake.runVendorSteps();
-  const given = await answerInTime(async () => {
+  const given = await foundInTime(async () => {
     const resource = await storedResource(ctx, uuid, persist);
     const answer = givenAnswer(ctx.vault, resource);
     if (answer) logDifferences(ctx, resource, request);

@@ -75,6 +75,9 @@ const insert = statement<
      INSERT INTO resources AS r (${namesOf(OF_RESOURCE)}, state)
      SELECT ${namesOf(OF_RESOURCE)}, CASE WHEN answer_status = 200 THEN 'provisioned' ELSE 'provisioning' END
      FROM incoming ON CONFLICT (uuid) DO NOTHING RETURNING r.uuid
+   ), fresh AS (
+     -- As a join, PostgreSQL would compare each row with each. Because of IS TRUE it looks up each uuid in a hash table.
+     SELECT * FROM incoming WHERE (uuid IN (SELECT uuid FROM born)) IS TRUE
    ), credential AS (
      INSERT INTO credentials (uuid, ${namesOf(OF_CREDENTIAL)}, state, grant_number, grant_deadline, due_at)
      SELECT uuid, ${namesOf(OF_CREDENTIAL)}, CASE WHEN sealed_grant_code IS NULL THEN 'no_grant' ELSE 'grant_pending' END,
@@ -82,15 +85,15 @@ const insert = statement<
        CASE WHEN sealed_grant_code IS NOT NULL THEN now() + interval '${GRANT_SECONDS} seconds' END,
        CASE WHEN sealed_grant_code IS NOT NULL AND answer_status IS NOT NULL
          THEN now() + make_interval(secs => :exchangeAfterSeconds::float8) END
-     FROM incoming JOIN born USING (uuid)
+     FROM fresh
    ), step AS (
      INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, request_id, traceparent)
      SELECT uuid, uuid, CASE WHEN answer_status IS NULL THEN 'provision' ELSE 'finish' END,
        CASE WHEN answer_status IS NULL THEN now() END, CASE WHEN answer_status IS NULL THEN 1 ELSE 0 END, 1,
        CASE WHEN answer_status IS NULL THEN now() + interval '${STEP_LEASE_SECONDS} seconds' END, request_id, traceparent
-     FROM incoming JOIN born USING (uuid) WHERE answer_status IS DISTINCT FROM 200
+     FROM fresh WHERE answer_status IS DISTINCT FROM 200
    ), noted AS (
-     INSERT INTO events (uuid, type) SELECT uuid, 'imported' FROM incoming JOIN born USING (uuid) WHERE answer_status = 200
+     INSERT INTO events (uuid, type) SELECT uuid, 'imported' FROM fresh WHERE answer_status = 200
    )
    SELECT * FROM born`,
 );

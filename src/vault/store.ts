@@ -181,7 +181,9 @@ function statementsFor(table: Table) {
          SELECT t.uuid FROM ${table} t JOIN incoming USING (uuid) FOR NO KEY UPDATE OF t SKIP LOCKED
        )
        UPDATE ${table} t SET ${columns.map(kept).join(", ")}
-       FROM incoming i JOIN free USING (uuid) WHERE t.uuid = i.uuid
+       FROM incoming i
+       -- A join of the two lists would compare each row with each. Because of IS TRUE it looks them up in a hash table.
+       WHERE t.uuid = i.uuid AND (i.uuid IN (SELECT uuid FROM free)) IS TRUE
        RETURNING (${columns.map(isDone).join(" AND ")}) IS TRUE AS "isWhole"`,
     ),
   };

@@ -140,9 +140,9 @@ function createNoncePool(): () => Uint8Array<ArrayBuffer> {
 }
 
 /** Format version, key id, and table, column and uuid, each after its length, so that two contexts never yield one text. */
-function additionalData(key: Key, { table, column, uuid }: SealContext): Uint8Array {
-  const text = [table, column, uuid].map((part) => `${Buffer.byteLength(part)}:${part}`).join("");
-  return Buffer.from(`${VERSION}:${key.id}${text}`, "utf8");
+function additionalData({ id }: Key, { table, column, uuid }: SealContext): Uint8Array {
+  const sized = (part: string) => `${Buffer.byteLength(part)}:${part}`;
+  return Buffer.from(`${VERSION}:${id}${sized(table)}${sized(column)}${sized(uuid)}`, "utf8");
 }
 
 const nameOf = ({ table, column, uuid }: SealContext) => `${table}.${column} of ${uuid}`;

@@ -1,84 +1,17 @@
-import { readFileSync } from "node:fs";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { Ajv2020 } from "ajv/dist/2020.js";
-import formats from "ajv-formats";
 import { parse } from "yaml";
 import type { createControl } from "../../packages/sandbox/control/control.ts";
 import { controlRoutes } from "../../packages/sandbox/control/routes.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
+import { described, read } from "../support/openapi.ts";
 import { basic } from "../support/partner-calls.ts";
 import { opened } from "../support/world.ts";
 
 // The OpenAPI descriptions, held to what the service and the sandbox do.
 
-const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
 const PARTNER = "docs/openapi/partner.yaml";
+const PLATFORM = "packages/sandbox/partner-api.yaml";
 const CONTROL = "packages/sandbox/control-api.yaml";
-
-type Content = Record<string, { schema: object }>;
-interface Response {
-  $ref?: string;
-  content?: Content;
-}
-interface Operation {
-  requestBody?: { content: Content };
-  responses: Record<string, Response>;
-}
-interface Description {
-  paths: Record<string, Record<string, Operation>>;
-  components: { responses: Record<string, Response> };
-}
-
-/** A description: what it says of a request and of an answer, each as a list of faults. */
-function described(file: string) {
-  const description = parse(read(file)) as Description;
-  const ajv = new Ajv2020({ strict: false, validateFormats: true });
-  formats.default(ajv);
-  ajv.addSchema({ $id: "all", ...description });
-  const patterns = Object.keys(description.paths).map((path) => ({
-    path,
-    pattern: new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}$`),
-  }));
-  const seen = new Set<string>();
-
-  function operationOf(method: string, address: string): [name: string, operation: Operation] {
-    const [where] = address.split("?");
-    const { path } = patterns.find(({ pattern }) => pattern.test(where!)) ?? { path: where! };
-    const operation = description.paths[path]?.[method.toLowerCase()];
-    if (!operation) throw new Error(`${method} ${path} is not described.`);
-    return [`${method} ${path}`, operation];
-  }
-
-  function faultsOf(value: unknown, schema: object | undefined): string[] {
-    const inAll = JSON.stringify(schema ?? {}).replaceAll('"#/', '"all#/');
-    const validate = ajv.compile(JSON.parse(inAll) as object);
-    if (validate(value)) return [];
-    return validate.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`);
-  }
-
-  return {
-    seen,
-    operations: () =>
-      Object.entries(description.paths).flatMap(([path, methods]) =>
-        Object.keys(methods).flatMap((method) =>
-          method === "parameters" ? [] : [`${method.toUpperCase()} ${path}`],
-        ),
-      ),
-    request(method: string, address: string, body: unknown): string[] {
-      const [, { requestBody }] = operationOf(method, address);
-      return faultsOf(body, Object.values(requestBody?.content ?? {})[0]?.schema);
-    },
-    answer(method: string, address: string, status: number, body: unknown): string[] {
-      const [name, { responses }] = operationOf(method, address);
-      seen.add(name);
-      const response = responses[status] ?? responses["default"];
-      if (!response) return [`${status} is not described`];
-      const { content } =
-        description.components.responses[response.$ref?.split("/").at(-1) ?? ""] ?? response;
-      return faultsOf(body, content?.["application/json"]?.schema);
-    },
-  };
-}
 
 const partner = described(PARTNER);
 const control = described(CONTROL);
@@ -86,7 +19,7 @@ const control = described(CONTROL);
 const SSO_SALT = "a-salt-of-the-sign-on";
 const life = opened(() => aLifecycle({ sandbox: { ssoSalt: SSO_SALT }, environment: { SSO_SALT } }));
 
-it.each([PARTNER, CONTROL])("%s is valid OpenAPI", async (file) => {
+it.each([PARTNER, CONTROL, PLATFORM])("%s is valid OpenAPI", async (file) => {
   expect(await new Validator().validate(parse(read(file)) as Record<string, unknown>)).toEqual({
     valid: true,
   });

@@ -4,6 +4,7 @@ import { offer } from "../../examples/postgres-product/your-service/plans.ts";
 import { addonManifest } from "../../src/offer.ts";
 import { SALT } from "../people/customers.ts";
 import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
+import type { ServiceProcess } from "../support/process.ts";
 import { aProcessWorld, before } from "../support/process-world.ts";
 import { programsSelling } from "../support/program.ts";
 import { eventually, opened } from "../support/world.ts";
@@ -33,8 +34,12 @@ const drawers = opened(async () => {
     },
   };
 });
+let service: ServiceProcess;
 let url: string;
-beforeAll(async () => void (url = (await drawers.start()).url!));
+beforeAll(async () => {
+  service = await drawers.start();
+  url = service.url!;
+});
 
 /** Rows of a statement, run on a connection of its own with this URL. */
 async function as<Row>(url: string, text: string, values: unknown[] = []): Promise<Row[]> {
@@ -128,6 +133,15 @@ describe("a drawer of the example product", () => {
     expect(response).toMatchObject({ status: 422, body: { message } });
     expect(addon.plan.name).toBe("drawers:large");
     expect(await roleOf(drawer)).toMatchObject({ limit: 20 });
+  });
+
+  it("that holds more than its plan has is named in the log by the nightly job", async () => {
+    const drawer = await installed("large");
+    await as(drawer.url(), FILL.replace("filled", `${drawer.role}.filled`));
+    await drawers.world.forged.planIs("small", [drawer.uuid]);
+    await drawers.world.forged.yourJobIsDueIn(0, "measure");
+    const line = new RegExp(`"uuid":"${drawer.uuid}".*"room":10,.*A drawer holds more than its plan has`);
+    await eventually(() => line.test(service.output()));
   });
 
   it("with a plan that takes longer is created later; after a plan change it is at the same address", async () => {

@@ -5,9 +5,9 @@ import path from "node:path";
 import express from "express";
 import { migrate } from "../../src/database/migrate.ts";
 import { Refusal } from "../../src/errors.ts";
-import type { Extensions, Kit, YourJob } from "../../src/extend/contract.ts";
+import type { Extensions, Kit, KitResource, ResourceFilter, YourJob } from "../../src/extend/contract.ts";
+import { claimJobs } from "../../src/extend/job-store.ts";
 import { createYourJobs } from "../../src/extend/jobs.ts";
-import { claimJobs } from "../../src/extend/store.ts";
 import { openContext } from "../../src/open-context.ts";
 import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import type { CustomerPage, CustomerTools } from "../../src/people/contract.ts";
@@ -64,9 +64,9 @@ vendor.jobs = [
   {
     name: "meter",
     at: "0 3 * * *",
-    async run(signal) {
+    async run(signal, run) {
       runs.push(signal);
-      await next.shift()?.(signal);
+      await next.shift()?.(signal, run);
     },
   },
 ];
@@ -150,18 +150,61 @@ describe("a route of the vendor's", () => {
     expect(vars()).toEqual(before);
   });
 
+  const listed = async (filter?: ResourceFilter) => {
+    const all: KitResource[] = [];
+    for await (const each of kit.resources.list(filter)) all.push(each);
+    return all;
+  };
+
   it("finds and lists what is provisioned; a deprovisioned resource is neither found nor changed", async () => {
     const { uuid } = await installed();
     await world.sandbox.control.deprovision(uuid);
     const kept = await installed();
     expect(await kit.resources.find(uuid)).toBeNull();
     await expect(kit.config.set(uuid, { TEAPOT_URL: "x" })).rejects.toThrow("not provisioned");
-    const found = { uuid: kept.uuid, plan: "basic", state: "provisioned", app: { name: kept.app } };
+    const found = {
+      ...{ uuid: kept.uuid, plan: "basic", options: {}, state: "provisioned", isChangingPlan: false },
+      ...{
+        region: expect.any(String),
+        createdAt: expect.any(Date),
+        app: expect.objectContaining({ name: kept.app }),
+      },
+    };
     expect(await kit.resources.find(kept.uuid.toUpperCase())).toMatchObject(found);
-    const listed: string[] = [];
-    for await (const each of kit.resources.list()) listed.push(each.uuid);
-    expect(listed).toContain(kept.uuid);
-    expect(listed).not.toContain(uuid);
+    const all = await listed();
+    expect(all).toContainEqual(expect.objectContaining(found));
+    expect(all.map((each) => each.uuid)).not.toContain(uuid);
+  });
+
+  it("lists those that a filter wants, in order, on whichever page of the table they are", async () => {
+    const [old, other] = [await installed(), await installed()].map(({ uuid }) => uuid) as [string, string];
+    await world.forged.resourceIsFrom([old], 14 * 86_400);
+    await world.forged.manyAreProvisioned(2_500, { plan: "premium", region: "far" });
+    const before = new Date(Date.now() - 13 * 86_400_000);
+    const among = async (filter: ResourceFilter) => {
+      const uuids = (await listed(filter)).map(({ uuid }) => uuid);
+      expect([...uuids].sort()).toEqual(uuids);
+      return [uuids.includes(old), uuids.includes(other), uuids.length];
+    };
+    expect(await among({ region: "far" })).toEqual([false, false, 2_500]);
+    expect(await among({ plan: "basic", createdBefore: before })).toEqual([true, false, 1]);
+    const [isOld, isOther, count] = await among({ plan: "basic", createdAfter: before });
+    expect([isOld, isOther]).toEqual([false, true]);
+    expect(await among({ plan: "basic" })).toEqual([true, true, Number(count) + 1]);
+    expect(await among({ plan: "premium", region: "near" })).toEqual([false, false, 0]);
+    expect(await among({ state: "provisioning" })).toEqual([false, false, 0]);
+    await world.forged.provisionIsUnfinished([other]);
+    expect(await among({ state: "provisioning" })).toEqual([false, true, 1]);
+    await world.forged.resourceIs([other], "provisioned");
+    await world.forged.theManyAreGone();
+  });
+
+  it("shows that the plan of a resource changes, with the plan that it still has", async () => {
+    const { uuid } = await installed();
+    vendor.next("changePlan", async () => ({ later: "It is warmed up." }));
+    vendor.next("finish", async () => ({ later: "It is warmed up.", againInSeconds: 3_600 }));
+    await world.sandbox.control.changePlan(uuid, "premium");
+    expect(await kit.resources.find(uuid)).toMatchObject({ plan: "basic", isChangingPlan: true });
   });
 
   it("reaches the platform for a resource, and the database in a transaction", async () => {
@@ -327,7 +370,7 @@ describe("a job of the vendor's", () => {
     await world.service.services.jobs.stop();
     const claimed = async (attempts: number, minutes: number) => {
       await world.forged.yourJobWasCutOff({ attempts, sinceSeconds: minutes * 60 });
-      return (await claimJobs(world.db, ["meter"])).length;
+      return (await claimJobs(world.db, ["meter"], "worker test:1")).length;
     };
     expect(await claimed(0, 0)).toBe(1);
     const state = `SELECT attempts, last_error FROM your_jobs`;
@@ -482,6 +525,21 @@ const TIMES = "overlapMinutes of rotation must be at least 0, everyDays at least
 it.each<[string, Extensions, string]>([
   ["a job at no time of cron's", { jobs: [job("meter", "at three")] }, "at three"],
   ["a job on a day that never comes", { jobs: [job("meter", "0 0 1 * 1#2")] }, "at of the job meter must be"],
+  [
+    "a job on days of the month that are days of the week",
+    { jobs: [job("meter", "0 0 1-7 * 1")] },
+    "names days of the month and days of the week",
+  ],
+  [
+    "a job in no time zone",
+    { jobs: [{ ...job("meter"), timeZone: "Europe/Berln" }] },
+    'must name a time zone, such as Europe/Berlin, and is "Europe/Berln"',
+  ],
+  [
+    "a job of another kind",
+    { jobs: [{ ...job("meter"), missed: "all" as never }] },
+    "missed of the job meter must be one of once, each, skip",
+  ],
   ["two jobs of one name", { jobs: [job("a"), job("a")] }, 'two jobs have the name "a"'],
   ["a metric that is named like the kit's", { metrics: { addon_due: { help: "Due" } } }, "addon_due"],
   ["a metric that is named like the scraper's", { metrics: { up: { help: "Up" } } }, "the metric up"],

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Kit, KitResource, Service } from "../../src/extend/contract.ts";
+import type { Kit, KitResource, Service, YourJob } from "../../src/extend/contract.ts";
 import { defineOffer } from "../../src/offer.ts";
 import type { CustomerPage } from "../../src/people/contract.ts";
 import type { Done, PlanOf, Rotated, VendorResource, YourService } from "../../src/resources/contract.ts";
@@ -125,6 +125,9 @@ export const plans = {
   ofAResource: ({ plan }: VendorResource<Ours>) =>
     // @ts-expect-error: "larg"
     plan === "larg",
+  ofAFilter: (kit: Kit<Ours>) =>
+    // @ts-expect-error: "larg"
+    kit.resources.list({ plan: "larg" }),
   ofAResourceOfTheKit: ({ plan }: KitResource<Ours>) =>
     // @ts-expect-error: "larg"
     plan === "larg",
@@ -259,4 +262,9 @@ export const right = {
     title: "",
     content: form("move", ""),
   })) satisfies CustomerPage<"move">,
+};
+
+export const jobs = {
+  // @ts-expect-error: "all"
+  anotherKind: { ...{ name: "bill", at: "0 3 * * *", run: done }, missed: "all" } satisfies YourJob,
 };

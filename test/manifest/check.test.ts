@@ -63,9 +63,10 @@ const manifests: [name: string, manifest: unknown, faults: readonly string[]][] 
   ["the deprecated image", { image: "example/ruby" }, ["warning /image"]],
   [
     "several process types, one without a size",
-    { formation: { web: { quantity: 1, size: "small" }, worker: { quantity: 0 } } },
+    { formation: { web: { quantity: 1, size: "small" }, worker: { quantity: 2 } } },
     ["warning /formation"],
   ],
+  ["a process type of which none runs", { formation: { web: { quantity: 1 }, worker: { quantity: 0 } } }, []],
   [
     "keys that were mistyped, at every level",
     {

@@ -85,7 +85,7 @@ it("limits and features reach each function, with those of the new plan at a cha
   await customers.control.changePlan(uuid, "premium");
   expect(seen).toEqual([OF_BASIC, OF_PREMIUM]);
   await customers.life.resourceBecomes(uuid, { plan: "premium" });
-  await jobs[0]!.run(new AbortController().signal);
+  await jobs[0]!.run(new AbortController().signal, { dueAt: new Date() });
   expect(jobSaw.get(uuid)).toEqual(OF_PREMIUM);
 });
 
@@ -141,7 +141,7 @@ describe("a plan that was removed while a customer has it", () => {
 
   it("breaks no job, and no function: both get the highest limits, and what any plan has", async () => {
     jobSaw.clear();
-    await jobs[0]!.run(new AbortController().signal);
+    await jobs[0]!.run(new AbortController().signal, { dueAt: new Date() });
     expect(jobSaw.get(uuid)).toEqual({
       limits: { cups: 1, pours: 100 },
       features: { lid: false, spout: true },

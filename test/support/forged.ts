@@ -54,7 +54,8 @@ export function forged({ db }: { db: Queryable }) {
 type Table =
   | ("credentials" | "customer_sessions" | "events" | "heartbeats" | "ledger_marks" | "lost_sales" | "people")
   | ("ledger_comparisons" | "ledger_findings")
-  | ("operator_actions" | "processes" | "resources" | "sessions" | "steps" | "used_sign_ons" | "your_jobs");
+  | ("operator_actions" | "processes" | "resources" | "sessions" | "steps" | "used_sign_ons" | "your_jobs")
+  | "your_job_runs";
 
 function leftovers(db: Queryable) {
   return {
@@ -520,6 +521,16 @@ function resources(db: Queryable) {
     /** A resource was provisioned so long ago. */
     resourceIsFrom: (uuids: Uuids, sinceSeconds: number) =>
       run(`UPDATE resources SET created_at = ${SINCE} WHERE ${OF}`, { ...which(uuids), sinceSeconds }),
+    /** So many more were provisioned, of which nothing else is stored. */
+    manyAreProvisioned: (count: number, { plan, region }: { plan: string; region: string }) =>
+      run(
+        `INSERT INTO resources (uuid, plan, region, state, answer_status)
+          SELECT md5(i::text)::uuid, :plan, :region, 'provisioned', 200 FROM generate_series(1, :count::int) i`,
+        { count, plan, region },
+      ),
+    /** Deletes those of which nothing else is stored. */
+    theManyAreGone: () =>
+      run(`DELETE FROM resources r WHERE NOT EXISTS (SELECT FROM credentials c WHERE c.uuid = r.uuid)`),
     /** The customer's credentials were last rotated so many days ago. */
     rotatedDaysAgo: (uuids: Uuids, days: number) =>
       run(`UPDATE resources SET rotated_at = ${SINCE} WHERE ${OF}`, {
@@ -613,6 +624,23 @@ function jobs(db: Queryable) {
     /** A job of the vendor's is due in so many seconds, or has been due if that is negative. */
     yourJobIsDueIn: (inSeconds: number, name: JobRow["name"] | null = null) =>
       run(`UPDATE your_jobs SET due_at = ${IN} WHERE ${JOBS}`, { inSeconds, name }),
+    /** No process ran the job since this regular time, which is due. */
+    yourJobWasLastPlannedFor: (name: JobRow["name"], at: Date) =>
+      run(`UPDATE your_jobs SET due_at = :at, regular_at = :at WHERE name = :name`, { name, at }),
+    /** The code of a release before had this job. */
+    yourJobWasRemoved: (name: JobRow["name"]) =>
+      run(
+        `INSERT INTO your_jobs (name, cron, due_at) VALUES (:name, '0 3 * * *', now() - interval '1 day')`,
+        { name },
+      ),
+    /** A job of the vendor's has run so many times, each time so many days ago. */
+    yourJobRan: (name: JobRow["name"], count: number, daysAgo: number) =>
+      run(
+        `INSERT INTO your_job_runs (name, regular_at, process, started_at, ended_at, result)
+          SELECT :name, now(), 'worker old:1', now() - make_interval(days => :daysAgo::int), now(), 'done'
+          FROM generate_series(1, :count::int)`,
+        { name, count, daysAgo },
+      ),
     /** The jobs of the vendor's that no process runs are due. */
     idleJobsAreDue: () => run(`UPDATE your_jobs SET due_at = now() WHERE leased_until IS NULL`),
     /** The process that runs the vendor's job died or froze; its lease ended so long ago. */

@@ -17,6 +17,8 @@ export interface Options {
   roundMs: number;
   /** The part of the usual rows that is made: less than 1 for tests of the bench, which look at no figure. */
   scale: number;
+  /** Growth is measured among so many resources, instead of up to a million. */
+  resources?: number | undefined;
   databaseUrl?: string | undefined;
 }
 

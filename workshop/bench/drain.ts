@@ -24,9 +24,10 @@ export async function drain(
 ): Promise<Sample> {
   const cpu = () => programs.reduce((sum, { pid }) => sum + cpuMicrosOf(pid), 0);
   const [before, cpuBefore] = [await platform.tell(), cpu()];
-  const [{ generation }] = (await ask(`SELECT max(generation) AS generation FROM credentials`)) as [
-    { generation: number },
-  ];
+  const [{ generation }] = (await ask(
+    `SELECT max(generation) AS generation FROM credentials WHERE uuid = ANY($1::uuid[])`,
+    [uuids],
+  )) as [{ generation: number }];
   await ask(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
   const until = performance.now() + LONGEST_DRAIN_MS;
   const look = async (isOver: () => Promise<boolean>, everyMs: number) => {

@@ -7,12 +7,13 @@ import { type Bench, createBench } from "./bench.ts";
 import { writeDocs } from "./docs.ts";
 import { table } from "./report.ts";
 import { works } from "./works/all.ts";
+import { LEAST_RESOURCES } from "./works/growth.ts";
 import type { Line, Work } from "./works/work.ts";
 
 // Measures each claim of README.md as a ratio to a floor that is measured in the same run. Exits with 1 if
 // any answer was wrong or is not stored, with 2 if used wrongly.
 
-const USAGE = `npm run bench [-- --quick] [--only NAME]… [--seconds OF-A-ROUND] [--scale PART-OF-THE-ROWS] [--json] [--write-docs] [--dist FOLDER]
+const USAGE = `npm run bench [-- --quick] [--only NAME]… [--seconds OF-A-ROUND] [--scale PART-OF-THE-ROWS] [--resources N] [--json] [--write-docs] [--dist FOLDER]
 NAME: ${works.map(({ name }) => name).join(", ")}`;
 
 const values = readOptions();
@@ -23,13 +24,19 @@ if (values.help) {
 const { only, quick, json, dist } = values;
 const roundMs = Number(values.seconds ?? (quick ? 1.5 : 3)) * 1_000;
 const scale = Number(values.scale);
+const resources = values.resources === undefined ? undefined : Number(values.resources);
 const say = (text: string) => void process.stderr.write(`${text}\n`);
 const strange = only.filter((name) => !works.some((work) => work.name === name));
 if (strange.length > 0) exit(2, `There is no ${strange.join(", ")}.\n${USAGE}`);
-if (values["write-docs"] && (only.length > 0 || quick || scale !== 1))
-  exit(2, "--write-docs writes the figures of a whole run: leave --only, --quick and --scale out.");
+if (values["write-docs"] && (only.length > 0 || quick || scale !== 1 || resources))
+  exit(
+    2,
+    "--write-docs writes the figures of a whole run: leave --only, --quick, --scale and --resources out.",
+  );
 if (!(roundMs > 0)) exit(2, "--seconds is how long a round lasts: a number above zero.");
 if (!(scale > 0)) exit(2, "--scale is the part of the usual rows that is made: a number above zero.");
+if (resources !== undefined && !(resources > LEAST_RESOURCES))
+  exit(2, `--resources is among how many growth is measured: a number above ${LEAST_RESOURCES}.`);
 if (!existsSync(path.join(dist, "web.js"))) exit(2, `There is no built service in ${dist}: npm run build`);
 
 /** After a stop, the clean-up may take this long. */
@@ -46,7 +53,7 @@ const stopped = new Promise<void>((resolve) => {
 });
 
 const databaseUrl = process.env["BENCH_DATABASE_URL"];
-const creating = createBench({ dist, quick, roundMs, scale, databaseUrl });
+const creating = createBench({ dist, quick, roundMs, scale, resources, databaseUrl });
 const lines: Line[] = [];
 const faults: string[] = [];
 await Promise.race([measureAll().catch((error: unknown) => exit(2, wordsOf(error))), stopped]);
@@ -106,6 +113,7 @@ function readOptions() {
         only: { type: "string", multiple: true, default: [] },
         seconds: { type: "string" },
         scale: { type: "string", default: "1" },
+        resources: { type: "string" },
         quick: { type: "boolean", default: false },
         json: { type: "boolean", default: false },
         "write-docs": { type: "boolean", default: false },

@@ -45,6 +45,8 @@ function answerTo(method: string, path: string, body: string): [number, unknown]
   if (path === "/oauth/token") return tokenAnswer(body) ?? notUnderstood(method, path);
   // The service reads the status feed while its calls stay unanswered for long, as in the benches of provisions.
   if (path === "/api/v4/current-status") return [200, QUIET];
+  // The operator's overview examines the connection to the platform.
+  if (method === "GET" && (path === "/" || path === "/addons")) return [200, []];
   counts.api += 1;
   const [, uuid, rest = ""] = /^\/addons\/([0-9a-f-]{36})(\/.*)?$/.exec(path) ?? [];
   if (uuid && rest === "") return [200, addonOf(uuid)];
@@ -60,12 +62,16 @@ function notUnderstood(method: string, path: string): [number, unknown] {
   return [404, { id: "not_found", message: "The bench's platform does not know this." }];
 }
 
+/** A refresh token that never existed, by which the overview asks whether the client secret is right. */
+const NEVER_ISSUED = /(?:^|&)refresh_token=[0-9a-f-]{36}(?:&|$)/;
+
 /**
  * The next pair after the one whose refresh token was sent, or the first pair for a grant code. Null: neither was sent.
  */
 function tokenAnswer(body: string): [number, unknown] | null {
   const [, code] = /(?:^|&)code=grant-([0-9a-f-]{36})/.exec(body) ?? [];
   const [, refreshed, last = 0] = /(?:^|&)refresh_token=refresh-([0-9a-f-]{36})-(\d+)/.exec(body) ?? [];
+  if (NEVER_ISSUED.test(body)) return [400, { error: "invalid_grant" }];
   if (code) counts.exchanged += 1;
   else if (refreshed) counts.refreshed += 1;
   else return null;

@@ -70,5 +70,22 @@ export function createYourService(
         },
       },
     },
+
+    // Our operators read in the morning which drawers hold more than their plan has. Later in the day that is of no use.
+    jobs: [
+      {
+        name: "measure",
+        at: "30 2 * * *",
+        timeZone: "America/New_York",
+        missed: "skip",
+        async run(signal) {
+          for await (const { uuid, limits } of kit.resources.list({ state: "provisioned" })) {
+            if (signal.aborted) return;
+            const [used, room] = [await product.megabytes(uuid), limits.megabytes];
+            if (used > room) kit.log.warn({ uuid, used, room }, "A drawer holds more than its plan has");
+          }
+        },
+      },
+    ],
   };
 }

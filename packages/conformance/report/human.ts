@@ -1,9 +1,10 @@
 import { stripVTControlCharacters } from "node:util";
 import type { createColors } from "picocolors";
-import type { Verdict } from "../judge.ts";
+import type { Verdict } from "../rule.ts";
 import { groups } from "../rules/index.ts";
 import {
   countOf,
+  howToJudgeMore,
   isFit,
   isJudged,
   isWhole,
@@ -86,7 +87,9 @@ function ending(report: Report, paint: Paint): string {
   const broken = report.verdicts.filter((each) => outcomeOf(each) === "broken").map(({ rule }) => rule.id);
   const recap = broken.length > 0 ? [wrapped(`Broken: ${broken.join(", ")}.`, "")] : [];
   const line = wrapped(`${report.url}: ${counts}, in ${Math.round(report.ms / 1000)} s.`, "");
-  return [verdict, ...recap, ...leftBehind(report.left), paint.dim(line)].join("\n");
+  const more = howToJudgeMore(report);
+  const hint = more === null ? [] : [wrapped(more, "")];
+  return [verdict, ...recap, ...hint, ...leftBehind(report.left), paint.dim(line)].join("\n");
 }
 
 function unfit(report: Report): string {

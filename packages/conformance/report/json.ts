@@ -1,6 +1,6 @@
 import type { Rule } from "../rule.ts";
 import { groups } from "../rules/index.ts";
-import { countOf, isFit, outcomeOf, type Report } from "./report.ts";
+import { countOf, isFit, optionsNotGiven, outcomeOf, type Report } from "./report.ts";
 
 /** The report as one JSON document, for machines. */
 export function jsonReport(report: Report) {
@@ -15,9 +15,11 @@ export function jsonReport(report: Report) {
     skipped: countOf(report, "skipped"),
     notApplicable: countOf(report, "not_applicable"),
     checkerFailed: countOf(report, "checker_failed"),
+    notGiven: optionsNotGiven(report),
     rules: report.verdicts.map((verdict) => {
       const { mend, ...rule } = told(verdict.rule);
-      return { ...rule, outcome: outcomeOf(verdict), reason: verdict.reason, mend, ms: verdict.ms };
+      const { reason, broken = null, ms } = verdict;
+      return { ...rule, outcome: outcomeOf(verdict), reason, because: broken, mend, ms };
     }),
   };
 }

@@ -1,4 +1,4 @@
-import type { Verdict } from "../judge.ts";
+import type { Verdict } from "../rule.ts";
 
 /** The result of a run, from which all forms of the report are made. */
 export interface Report {
@@ -19,9 +19,9 @@ export const UNJUDGED: Partial<Record<Outcome, string>> = {
   checker_failed: "Could not be judged",
 };
 
-export function outcomeOf({ status, rule }: Verdict): Outcome {
+export function outcomeOf({ status, rule, severity }: Verdict): Outcome {
   if (status !== "failed") return status;
-  return rule.severity === "must" ? "broken" : "warning";
+  return (severity ?? rule.severity) === "must" ? "broken" : "warning";
 }
 
 export function countOf({ verdicts }: Report, outcome: Outcome): number {
@@ -41,4 +41,21 @@ export function isWhole(report: Report): boolean {
 /** Fit: no must-rule is broken, at least one rule was judged, and the checker did not fail at any. */
 export function isFit(report: Report): boolean {
   return countOf(report, "broken") === 0 && isJudged(report) && isWhole(report);
+}
+
+/** The options that were not given, each with the number of rules that it would have judged, the most first. */
+export function optionsNotGiven({ verdicts }: Report): { option: string; rules: number }[] {
+  const options = verdicts.flatMap(({ option }) => option ?? []);
+  return [...new Set(options)]
+    .map((option) => ({ option, rules: options.filter((each) => each === option).length }))
+    .sort((one, other) => other.rules - one.rules);
+}
+
+/** How to have the rules judged that are not applicable, as a sentence; null if none is for want of an option. */
+export function howToJudgeMore(report: Report): string | null {
+  const options = optionsNotGiven(report);
+  if (options.length === 0) return null;
+  const total = options.reduce((sum, { rules }) => sum + rules, 0);
+  const named = options.map(({ option, rules }) => `${option} (${rules})`).join(", ");
+  return `${total} ${total === 1 ? "rule is" : "rules are"} judged only if you give: ${named}.`;
 }

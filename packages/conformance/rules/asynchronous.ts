@@ -1,6 +1,6 @@
 import { nameFaults } from "../config-vars.ts";
 import {
-  answeredWith,
+  answeredWithSuccess,
   begun,
   begunOnce,
   begunWithTokens,
@@ -60,7 +60,7 @@ async function hasVars(stage: Stage): Promise<void> {
   if (Object.keys(config ?? {}).length > 0) return;
   const push = () => stage.books.calls.some(isConfigPush);
   const isPushed = await stage.books.until(push, stage.settings.patience.quietMs);
-  applies(isPushed, "no config var was ever told, and no manifest names one (--manifest).");
+  applies(isPushed, "no config var was ever told, and no manifest names one.", "--manifest");
 }
 
 /** The config vars of a push; null if its body has another shape. */
@@ -109,7 +109,10 @@ export const asynchronous: RuleGroup = {
       mend: "Answer 202 {id, message} and set config through the platform API once the work is done, or name another --async-plan.",
       async check(stage) {
         const reply = firstReply(await laterOnce(stage))!;
-        holds(reply.status === 202, `The plan ${laterPlan(stage)} (--async-plan) was answered with 200.`);
+        holds(
+          reply.status === 202,
+          `The plan ${laterPlan(stage)} (--async-plan) was answered with ${reply.status}.`,
+        );
         const { config } = membersOf(reply);
         const isEmpty = config === undefined || Object.keys((config ?? {}) as object).length === 0;
         holds(isEmpty, "The 202 has a config.");
@@ -134,6 +137,7 @@ export const asynchronous: RuleGroup = {
       severity: "must",
       mend: "Call it with the resource's own token when all is ready; the platform gives up after 12 hours.",
       isPatient: true,
+      follows: ["ASYNC-05", "ASYNC-07", "ASYNC-08"],
       async check(stage) {
         const resource = await begunWithTokens(stage);
         const seconds = Math.round(stage.settings.patience.eventMs / 1000);
@@ -222,6 +226,7 @@ export const asynchronous: RuleGroup = {
       severity: "must",
       mend: "Send Authorization: Bearer and the token that was exchanged for this resource.",
       isPatient: true,
+      follows: ["SECR-03"],
       async check(stage) {
         const resource = await begunToEnd(stage);
         const isOwn = ({ headers }: Call) => {
@@ -238,13 +243,14 @@ export const asynchronous: RuleGroup = {
       section: assumed(1),
       severity: "must",
       mend: "Answer from what is stored. The work is not begun again.",
+      follows: ["IDEM-04", "FAIL-07", "IDEM-06"],
       async check(stage) {
         laterPlan(stage);
         await repeatsWell(stage);
         const slow = momentMs(stage) / 2;
         const resource = await begun(stage, { react: firstTimes(1, isApi, () => ({ delayMs: slow })) });
         const { reply } = await stage.redeliver(resource);
-        answeredWith(reply, 200, 202);
+        answeredWithSuccess(reply);
         const first = firstReply(resource)!;
         holds(
           reply.text === first.text && reply.status === first.status,
@@ -273,6 +279,7 @@ export const asynchronous: RuleGroup = {
       severity: "must",
       mend: "Wait, for Retry-After where there is one, and try again.",
       isPatient: true,
+      follows: ["ASYNC-10"],
       check: (stage) =>
         despite(
           stage,
@@ -289,6 +296,7 @@ export const asynchronous: RuleGroup = {
       severity: "must",
       mend: "An access token may end early. Refresh it at a 401, then repeat the call with the new one.",
       isPatient: true,
+      follows: ["TOK-02", "TOK-03", "ASYNC-10", "ASYNC-11"],
       async check(stage) {
         const reply = jsonReply(401, {
           id: "unauthorized",

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { answeredWith, installed, plain, plainAnswer } from "../probes.ts";
+import { installed, plain, plainAnswer, probe } from "../probes.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import { aGrant, aProvision, basic } from "../stage/service-calls.ts";
@@ -32,6 +32,31 @@ function wrongOnes(texts: Record<string, string>, right: string, header: (text: 
   return Object.fromEntries(wrong.map(([what, text]) => [what, header(text)]));
 }
 
+/** How strangers are answered: without credentials, and with a user and a password that are both wrong. */
+const strangers = probe(async (stage) => ({
+  none: (await knock(stage, null)).status,
+  wrong: (await knock(stage, basic("somebody-else", "a-wrong-password"))).status,
+}));
+
+/** Throws NotJudged if a call without credentials is not refused. */
+async function needsRefusal(stage: Stage): Promise<void> {
+  const { none } = await strangers(stage);
+  const why = `a call without credentials has to be refused with 401 first, and was answered with ${none}.`;
+  needs(none === 401, why, "AUTH-01");
+}
+
+/** Throws NotJudged if credentials that are wrong in all parts are not refused: then no part is compared at all. */
+async function compares(stage: Stage): Promise<void> {
+  const { wrong } = await strangers(stage);
+  if (wrong === 401) return;
+  await needsRefusal(stage);
+  needs(
+    false,
+    `wrong credentials have to be refused with 401 first, and were answered with ${wrong}.`,
+    "AUTH-02",
+  );
+}
+
 /** Whether the second and third answers equal each other, the first and fourth too, and the pairs differ. */
 const isTold = <What>([one, two, three, four]: readonly What[]) =>
   one === four && two === three && one !== two;
@@ -46,7 +71,8 @@ export const authentication: RuleGroup = {
       severity: "must",
       mend: "Ask for HTTP Basic on every call of the platform, in every environment.",
       async check(stage) {
-        answeredWith(await knock(stage, null), 401);
+        const { none } = await strangers(stage);
+        holds(none === 401, `It was answered with ${none}; 401 was due.`);
       },
     },
     {
@@ -55,11 +81,15 @@ export const authentication: RuleGroup = {
       section,
       severity: "must",
       mend: "Compare the password with the add-on's; answer 401 where they differ.",
-      check: (stage) =>
-        allRefused(stage, {
+      async check(stage) {
+        const { wrong } = await strangers(stage);
+        if (wrong !== 401) await needsRefusal(stage);
+        await allRefused(stage, {
+          "A wrong user with a wrong password": basic("somebody-else", "a-wrong-password"),
           "A wrong password": basic(stage.settings.addonId, "a-wrong-password"),
           "An empty password": basic(stage.settings.addonId, ""),
-        }),
+        });
+      },
     },
     {
       id: "AUTH-03",
@@ -67,7 +97,8 @@ export const authentication: RuleGroup = {
       section,
       severity: "must",
       mend: "Compare the user name too: it is the add-on's id.",
-      check: (stage) => {
+      async check(stage) {
+        await compares(stage);
         const { addonId, addonPassword } = stage.settings;
         const others = {
           "Another user": "somebody-else",
@@ -77,7 +108,7 @@ export const authentication: RuleGroup = {
           "The user in capital letters": addonId.toUpperCase(),
           "The user in small letters": addonId.toLowerCase(),
         };
-        return allRefused(
+        await allRefused(
           stage,
           wrongOnes(others, addonId, (user) => basic(user, addonPassword)),
         );
@@ -89,8 +120,12 @@ export const authentication: RuleGroup = {
       section,
       severity: "must",
       mend: "Compare whole strings, in constant time; no prefix, no trimming, no folding of case.",
-      check: (stage) => {
+      async check(stage) {
+        await compares(stage);
         const { addonId, addonPassword } = stage.settings;
+        const { status } = await knock(stage, basic(addonId, "a-wrong-password"));
+        const why = `a wrong password has to be refused with 401 first, and was answered with ${status}.`;
+        needs(status === 401, why, "AUTH-02");
         const others = {
           "The password without its last character": addonPassword.slice(0, -1),
           "The password with a character more": `${addonPassword}x`,
@@ -98,7 +133,7 @@ export const authentication: RuleGroup = {
           "The password in capital letters": addonPassword.toUpperCase(),
           "The password in small letters": addonPassword.toLowerCase(),
         };
-        return allRefused(
+        await allRefused(
           stage,
           wrongOnes(others, addonPassword, (password) => basic(addonId, password)),
         );
@@ -110,13 +145,15 @@ export const authentication: RuleGroup = {
       section,
       severity: "must",
       mend: "Treat what cannot be read as no credentials: 401, neither 400 nor 500.",
-      check: (stage) =>
-        allRefused(stage, {
+      async check(stage) {
+        await compares(stage);
+        await allRefused(stage, {
           "The word Basic alone": "Basic",
           "Base64 that is none": "Basic %%%%",
           "A user without a colon": `Basic ${Buffer.from(stage.settings.addonId).toString("base64")}`,
           "Another scheme": `Bearer ${inHeader(stage.settings.addonPassword)}`,
-        }),
+        });
+      },
     },
     {
       id: "AUTH-06",
@@ -128,18 +165,23 @@ export const authentication: RuleGroup = {
         const { addonId, addonPassword, plan } = stage.settings;
         const change = { method: "PUT", below: `/${(await plain(stage)).uuid}`, body: { plan } };
         const end = { method: "DELETE", below: `/${randomUUID()}` };
-        const strangers = {
+        const all = {
           "without credentials": null,
           "with a wrong password": basic(addonId, "a-wrong-password"),
           "by another user": basic("somebody-else", addonPassword),
           "with a header that cannot be read": "Basic %%%%",
         };
-        for (const [how, authorization] of Object.entries(strangers)) {
+        let refusals = 0;
+        for (const [how, authorization] of Object.entries(all)) {
+          // Whom a provision lets in is reported by the rules before.
+          if ((await knock(stage, authorization)).status !== 401) continue;
+          refusals += 1;
           for (const [what, call] of Object.entries({ "plan change": change, deprovision: end })) {
             const { status } = await stage.service.send({ ...call, authorization });
             holds(status === 401, `A ${what} ${how} was answered with ${status}; 401 was due.`);
           }
         }
+        if (refusals === 0) await compares(stage);
       },
     },
     {
@@ -150,6 +192,7 @@ export const authentication: RuleGroup = {
       mend: "Check the credentials before the uuid is looked up.",
       async check(stage) {
         await plainAnswer(stage);
+        await needsRefusal(stage);
         const ask = (uuid: string) =>
           stage.service.send({
             method: "PUT",
@@ -163,6 +206,8 @@ export const authentication: RuleGroup = {
         const asked = [randomUUID(), uuid, uuid, randomUUID()];
         const replies: Reply[] = [];
         for (const each of asked) replies.push(await ask(each));
+        const isLetIn = replies.every(({ status }) => status < 400 || status === 404);
+        needs(!isLetIn, "a plan change without credentials has to be refused first.", "AUTH-06");
         const words = replies.map(({ text }, nth) => text.replaceAll(asked[nth]!, ""));
         const [unknown, known] = replies;
         holds(
@@ -178,6 +223,7 @@ export const authentication: RuleGroup = {
       severity: "should",
       mend: "Put the check in front of the body parser: a stranger learns nothing and costs nothing.",
       async check(stage) {
+        await needsRefusal(stage);
         const { status } = await knock(stage, null, { body: '{"uuid": broken' });
         holds(status === 401, `Broken JSON without credentials was answered with ${status}; 401 was due.`);
       },
@@ -223,12 +269,8 @@ export const authentication: RuleGroup = {
       severity: "should",
       mend: 'Send WWW-Authenticate: Basic realm="…" with each 401.',
       async check(stage) {
-        const { status, headers } = await knock(stage, null);
-        needs(
-          status === 401,
-          `a call without credentials has to be refused with 401 first, and was answered with ${status}.`,
-          "AUTH-01",
-        );
+        await needsRefusal(stage);
+        const { headers } = await knock(stage, null);
         const challenge = headers["www-authenticate"] ?? "";
         holds(
           /(^|,)\s*Basic\b/i.test(challenge),
@@ -244,12 +286,7 @@ export const authentication: RuleGroup = {
       mend: 'Compare "Basic" without regard to case.',
       async check(stage) {
         const { addonId, addonPassword } = stage.settings;
-        const stranger = await knock(stage, null);
-        needs(
-          stranger.status === 401,
-          `a call without credentials has to be refused with 401 first, and was answered with ${stranger.status}.`,
-          "AUTH-01",
-        );
+        await needsRefusal(stage);
         const below = `/${randomUUID()}`;
         const authorization = basic(addonId, addonPassword).replace("Basic", "basic");
         const { status } = await stage.service.send({ method: "DELETE", below, authorization });

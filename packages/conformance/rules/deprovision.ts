@@ -5,11 +5,12 @@ import {
   begun,
   callOf,
   deprovisioned,
+  gone,
   hadTokens,
   installed,
   isExchange,
   isRefresh,
-  life,
+  momentMs,
   notExchanged,
   plainExchange,
   quiet,
@@ -20,6 +21,7 @@ import {
 } from "../probes.ts";
 import { holds, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
+import { firstTimes } from "../stage/script.ts";
 import type { Reply } from "../stage/wire.ts";
 
 const section = assumed(1);
@@ -72,6 +74,7 @@ export const deprovision: RuleGroup = {
       severity: "must",
       mend: "Do not wait for tokens: what has none has less to give back.",
       isPatient: true,
+      follows: ["DEPR-01"],
       async check(stage) {
         const resource = await installed(stage, whileExchangeFails);
         isTaken((await stage.deprovision(resource)).reply);
@@ -103,7 +106,7 @@ export const deprovision: RuleGroup = {
       isPatient: true,
       async check(stage) {
         await plainExchange(stage);
-        const { resource, ...end } = await life(stage);
+        const { resource, ...end } = await gone(stage);
         const { tokenLifeSeconds, quietMs } = stage.settings.patience;
         await quiet(stage, Math.max(tokenLifeSeconds * 1000, quietMs + underWayMs(stage, end)));
         const late = stage.callsOf(resource).filter(beganAfter(stage, end));
@@ -119,9 +122,37 @@ export const deprovision: RuleGroup = {
       severity: "must",
       mend: "Cancel the running work, answer 204, and let the work clean up behind itself.",
       isPatient: true,
+      follows: ["DEPR-01"],
       async check(stage) {
         const resource = await begun(stage, whileExchangeFails);
         isTaken((await stage.deprovision(resource)).reply);
+      },
+    },
+    {
+      id: "DEPR-08",
+      title: "Tokens that arrive after it are neither used nor refreshed",
+      section: platform("Limits"),
+      severity: "must",
+      mend: "Look whether the resource is still there when its tokens arrive, in the statement that stores them.",
+      isPatient: true,
+      follows: ["DEPR-04", "DEPR-06"],
+      async check(stage) {
+        await plainExchange(stage);
+        const { tokenLifeSeconds, quietMs } = stage.settings.patience;
+        const heldMs = momentMs(stage);
+        const resource = await installed(stage, {
+          tokenLifeSeconds,
+          react: firstTimes(1, isExchange, () => ({ heldMs })),
+        });
+        const exchange = await callOf(stage, resource, (call) => isExchange(call) && call.isServed);
+        if (!exchange) throw notExchanged(stage, resource);
+        const end = await deprovisioned(stage, resource);
+        await stage.books.until(() => exchange.endedAt !== null, heldMs + stage.settings.patience.eventMs);
+        await quiet(stage, Math.max(tokenLifeSeconds * 1000, quietMs + underWayMs(stage, end)));
+        const late = stage.callsOf(resource).filter(beganAfter(stage, end));
+        const found = late.find((call) => !isExchange(call));
+        const what = found && isRefresh(found) ? "refreshed" : "used";
+        holds(!found, `Tokens that came after the resource had been deprovisioned were ${what}.`);
       },
     },
   ],

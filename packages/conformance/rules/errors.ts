@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { firstReply, plainAnswer, repliesOf, shown, strangePlan } from "../probes.ts";
+import { firstReply, isRefusal, plainAnswer, repliesOf, shown, strangePlan } from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import { basic } from "../stage/service-calls.ts";
@@ -25,6 +25,21 @@ function isTold({ text, headers }: Reply): boolean {
   const { id, message } = membersIn(text);
   const isJson = /^application\/([\w.-]+\+)?json\b/i.test(headers["content-type"] ?? "");
   return isJson && typeof id === "string" && typeof message === "string" && message !== "";
+}
+
+const MOST_LISTED = 5;
+
+/** Each kind of call once, with its status and the rules for which it was made. */
+function listed(replies: readonly Reply[]): string {
+  const kinds = new Map<string, Set<string>>();
+  for (const { to = "", status, rule } of replies) {
+    const kind = `${to.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/gi, "{uuid}")} with ${status}`;
+    const rules = kinds.get(kind) ?? new Set();
+    kinds.set(kind, rule === undefined ? rules : rules.add(rule));
+  }
+  const all = [...kinds].map(([kind, rules]) => kind + (rules.size > 0 ? ` (${[...rules].join(", ")})` : ""));
+  const more = all.length - MOST_LISTED;
+  return all.slice(0, MOST_LISTED).join("; ") + (more > 0 ? `; and ${more} more` : "");
 }
 
 export const errors: RuleGroup = {
@@ -64,8 +79,12 @@ export const errors: RuleGroup = {
         };
         const strange = Object.values(replies).find((reply) => reply.status >= 400 && !isTold(reply));
         holds(!strange, `The body of a ${strange?.status} is not {id, message} in JSON.`);
-        for (const [id, { status }] of Object.entries(replies))
-          needs(status >= 400, `a wrong call has to be refused first, and was answered with ${status}.`, id);
+        for (const [id, reply] of Object.entries(replies))
+          needs(
+            isRefusal(reply),
+            `a wrong call has to be refused first, and was answered with ${reply.status}.`,
+            id,
+          );
       },
     },
     {
@@ -87,11 +106,17 @@ export const errors: RuleGroup = {
       severity: "must",
       mend: "A passing fault is no reason for a 5xx: write down, answer, finish later. Bad input is a 4xx.",
       isLast: true,
-      async check(stage) {
-        const replies = repliesOf(stage);
+      async check(stage, others) {
         // Many servers answer 501 to an unknown method, which HTTP-04 accepts.
-        const count = replies.filter(({ status }) => status >= 500 && status !== 501).length;
-        holds(count === 0, `${count} of ${replies.length} calls were answered with a 5xx.`);
+        const failures = repliesOf(stage).filter(({ status }) => status >= 500 && status !== 501);
+        if (failures.length === 0) return;
+        // What broke another rule, or kept it from being judged, is reported there.
+        const reported = others.filter(({ status }) => status === "failed" || status === "skipped");
+        const isOf = (id: string) => (reply: Reply) => reply.rule === id;
+        const own = failures.filter((reply) => !reported.some((each) => isOf(each.rule.id)(reply)));
+        holds(own.length === 0, `${own.length} calls were answered with a 5xx: ${listed(own)}.`);
+        const first = reported.find(({ rule }) => failures.some(isOf(rule.id)))!.rule.id;
+        needs(false, `only calls of broken rules were answered with a 5xx: ${listed(failures)}.`, first);
       },
     },
   ],

@@ -1,10 +1,12 @@
 import {
   callOf,
+  crowd,
   EXCHANGE_FAULTS,
   exchanged,
   exchangeOf,
   firstReply,
   installed,
+  isDone,
   isExchange,
   isRefresh,
   isRefusal,
@@ -23,7 +25,7 @@ import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { firstTimes } from "../stage/script.ts";
-import type { Stage } from "../stage/stage.ts";
+import type { Resource, Stage } from "../stage/stage.ts";
 import { jsonReply } from "../stage/wire.ts";
 
 const states = platform("States and transitions");
@@ -49,13 +51,13 @@ export const exchange: RuleGroup = {
         await plainAnswer(stage);
         const resource = await plain(stage);
         if (await exchangeOf(stage, resource)) return;
-        const { broken } = notExchanged(stage, resource);
+        const why = notExchanged(stage, resource);
+        if (why.broken !== "EXCH-01") throw why;
         const last = stage.callsOf(resource).findLast(isExchange);
         const seconds = Math.round(stage.settings.patience.eventMs / 1000);
-        const see = broken === "EXCH-01" ? "." : `: see ${broken}.`;
         holds(
           !last,
-          `The last exchange within ${seconds} s was answered with ${shown(last?.reply ?? null)}${see}`,
+          `The last exchange within ${seconds} s was answered with ${shown(last?.reply ?? null)}.`,
         );
         holds(
           stage.books.calls.length > 0,
@@ -76,9 +78,12 @@ export const exchange: RuleGroup = {
       isPatient: true,
       async check(stage) {
         // Judged even if the early exchange made the provision fail, so no success is needed first.
-        const tries = stage.callsOf(await plain(stage)).filter(isExchange);
-        for (const call of tries) right("EXCH-02", call, stage);
+        const look = (resource: Resource) => {
+          for (const call of stage.callsOf(resource).filter(isExchange)) right("EXCH-02", call, stage);
+        };
+        look(await plain(stage));
         await plainAttempt(stage);
+        for (const resource of await crowd(stage)) look(resource);
       },
     },
     {
@@ -89,13 +94,16 @@ export const exchange: RuleGroup = {
       mend: "Make the exchange one durable piece of work for each resource, and remember that it was done.",
       isPatient: true,
       async check(stage) {
-        const { at } = await plainExchange(stage);
+        await plainExchange(stage);
+        const all = [await plain(stage), ...(await crowd(stage))];
+        await Promise.all(all.map((resource) => exchangeOf(stage, resource)));
         await quiet(stage);
-        const others = stage.callsOf(await plain(stage)).filter((call) => isExchange(call) && call.at > at);
-        holds(
-          others.length === 0,
-          `After the exchange had succeeded the code was sent ${others.length} more times.`,
-        );
+        for (const resource of all) {
+          const calls = stage.callsOf(resource).filter(isExchange);
+          const done = calls.findIndex(isDone);
+          const again = done < 0 ? 0 : calls.length - 1 - done;
+          holds(again === 0, `After the exchange had succeeded the code was sent ${again} more times.`);
+        }
       },
     },
     {
@@ -229,6 +237,7 @@ export const exchange: RuleGroup = {
       severity: "must",
       mend: "Ignore members you do not know, and take 200 and 201 alike.",
       isPatient: true,
+      follows: ["EXCH-03"],
       async check(stage) {
         await plainExchange(stage);
         const resource = await installed(stage, {

@@ -3,6 +3,7 @@ import { nameFaults, valueFaults } from "../config-vars.ts";
 import {
   answeredWith,
   answeredWithObject,
+  answeredWithSuccess,
   begun,
   completed,
   hadTokens,
@@ -56,7 +57,7 @@ export const planChange: RuleGroup = {
           !(isOnlyOther && reply?.status === 422),
           `the service refuses the change to ${plan}, and no other plan is named (--other-plan).`,
         );
-        answeredWith(reply, 200, 202);
+        answeredWithSuccess(reply);
       },
     },
     {
@@ -88,13 +89,13 @@ export const planChange: RuleGroup = {
         const resource = await ready(stage);
         const { reply } = await stage.changePlan(resource, stage.settings.plan);
         hadTokens(stage, resource, reply);
-        answeredWith(reply, 200, 202);
+        answeredWithSuccess(reply);
         const { asyncPlan } = stage.settings;
         if (asyncPlan === null) return;
         // The same for a resource that was provisioned asynchronously, once it is done. If it never is, other rules
         // report that.
         const later = await laterDone(stage).catch(() => null);
-        if (later) answeredWith((await stage.changePlan(later, asyncPlan)).reply, 200, 202);
+        if (later) answeredWithSuccess((await stage.changePlan(later, asyncPlan)).reply);
       },
     },
     {
@@ -154,7 +155,7 @@ export const planChange: RuleGroup = {
         const resource = await ready(stage);
         const below = `/${resource.uuid}`;
         const body = { plan, from_tomorrow: [1], options: {} };
-        answeredWith(await stage.service.send({ method: "PUT", below, body }), 200, 202);
+        answeredWithSuccess(await stage.service.send({ method: "PUT", below, body }));
       },
     },
     {
@@ -167,7 +168,7 @@ export const planChange: RuleGroup = {
         const plan = otherPlan(stage);
         needs(isSuccess((await changed(stage)).reply), "a plan change has to succeed first.", "PLAN-01");
         const resource = await installed(stage, whileExchangeFails);
-        answeredWith((await stage.changePlan(resource, plan)).reply, 200, 202);
+        answeredWithSuccess((await stage.changePlan(resource, plan)).reply);
       },
     },
     {
@@ -185,7 +186,7 @@ export const planChange: RuleGroup = {
           "a plan change has to succeed first.",
           "PLAN-01",
         );
-        answeredWith((await stage.redeliver(resource, { plan: stage.settings.plan })).reply, 200, 202);
+        answeredWithSuccess((await stage.redeliver(resource, { plan: stage.settings.plan })).reply);
       },
     },
   ],

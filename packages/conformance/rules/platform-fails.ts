@@ -1,9 +1,11 @@
 import {
   callOf,
+  ELSEWHERE,
   firstReply,
   installed,
   isExchange,
   isExchanged,
+  isStray,
   isSuccess,
   momentMs,
   notExchanged,
@@ -154,13 +156,13 @@ export const platformFails: RuleGroup = {
         // Redirects to the address that the service has just called, because the address it was given may differ from
         // the one at which it reaches the platform.
         const redirect = ({ headers: { host } }: Call) => {
-          const location = `${stage.settings.platformUrl ?? (host ? `http://${host}` : stage.platformUrl)}/elsewhere`;
+          const location = `${stage.settings.platformUrl ?? (host ? `http://${host}` : stage.platformUrl)}${ELSEWHERE}`;
           return { reply: { ...jsonReply(307, {}), headers: { location } } };
         };
         const resource = await installed(stage, { react: firstTimes(1, isExchange, redirect) });
         if (!(await callOf(stage, resource, isExchange))) throw notExchanged(stage, resource);
         await quiet(stage);
-        const strayed = stage.callsOf(resource).some(({ path }) => path.startsWith("/elsewhere"));
+        const strayed = stage.callsOf(resource).some(isStray);
         holds(!strayed, "The code and the client secret were sent to where a 307 pointed.");
       },
     },

@@ -11,7 +11,7 @@ import {
   shown,
   strangePlan,
 } from "../probes.ts";
-import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
+import { applies, Broken, Discouraged, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 import type { Stage } from "../stage/stage.ts";
 import { membersIn, type Outgoing } from "../stage/wire.ts";
@@ -28,9 +28,14 @@ export const provision: RuleGroup = {
       title: "A provision is answered with 200 or 202",
       section: platform("Errors"),
       severity: "must",
-      mend: "Answer 200 when it is done, 202 when it will be; never 201. Anything else ends the grant for good.",
+      mend: "Answer 200 when it is done, 202 when it will be. Anything but success ends the grant for good.",
       async check(stage) {
         const reply = firstReply(await plain(stage));
+        if (reply?.status === 201)
+          throw new Discouraged(
+            'It was answered with 201. The platform\'s document says "a success code", and 200 and 202 are the only ones ' +
+              "that are known to count; any other answer makes the grant invalid.",
+          );
         if (isSuccess(reply)) return;
         holds(reply, "A provision got no answer.");
         const { message } = membersOf(reply);
@@ -96,7 +101,8 @@ export const provision: RuleGroup = {
         const { manifest } = stage.settings;
         applies(
           manifest?.config_vars ?? manifest?.config_vars_prefix,
-          "no manifest with config vars was given (--manifest).",
+          "no manifest with config vars was given.",
+          "--manifest",
         );
         await configNames(stage, () => manifest);
       },

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { installed, life, probe, ready } from "../probes.ts";
+import { gone, installed, probe, ready } from "../probes.ts";
 import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import type { Stage } from "../stage/stage.ts";
@@ -22,7 +22,7 @@ interface Customer {
 }
 
 function saltOf({ settings }: Stage): string {
-  applies(settings.ssoSalt, "no sign-on salt was given (SSO_SALT).");
+  applies(settings.ssoSalt, "no sign-on salt was given.", "SSO_SALT");
   return settings.ssoSalt;
 }
 
@@ -175,6 +175,7 @@ export const signOn: RuleGroup = {
       section,
       severity: "must",
       mend: "Check user_scoped_resource_token when it is sent: the other one signs neither user nor e-mail.",
+      follows: ["SSO-02"],
       check: (stage) =>
         mustNot(stage, "A form with another e-mail than the signed one", (form) => ({
           ...form,
@@ -218,6 +219,7 @@ export const signOn: RuleGroup = {
       section,
       severity: "must",
       mend: "Compute the token from the resource_id of the form.",
+      follows: ["SSO-02"],
       async check(stage) {
         await worksAtAll(stage);
         const [one, other] = [await aResource(stage), await aResource(stage)];
@@ -233,6 +235,7 @@ export const signOn: RuleGroup = {
       section,
       severity: "must",
       mend: "Take what is absent for wrong.",
+      follows: ["SSO-02"],
       async check(stage) {
         await worksAtAll(stage);
         const resource = await aResource(stage);
@@ -262,12 +265,9 @@ export const signOn: RuleGroup = {
           unknown.status >= 400 && unknown.status < 500,
           `An unknown resource was answered with ${unknown.status}.`,
         );
-        const { resource } = await life(stage);
-        const gone = await stage.service.signOn(signed(stage, resource));
-        holds(
-          gone.status >= 400 && gone.status < 500,
-          `A deprovisioned resource was answered with ${gone.status}.`,
-        );
+        const { resource } = await gone(stage);
+        const { status } = await stage.service.signOn(signed(stage, resource));
+        holds(status >= 400 && status < 500, `A deprovisioned resource was answered with ${status}.`);
       },
     },
     {

@@ -6,6 +6,7 @@ import {
   isRefresh,
   isToldInAddress,
   notExchanged,
+  plain,
   plainExchange,
   probe,
   shown,
@@ -19,6 +20,8 @@ import { jsonReply, membersIn, type Reply } from "../stage/wire.ts";
 
 const states = platform("States and transitions");
 const section = assumed(3);
+/** How many resources are refreshed at the same time. */
+const SEVERAL = 4;
 /** Fewer than this may be chance. */
 const MANY_REFRESHES = 3;
 
@@ -81,6 +84,7 @@ export const tokens: RuleGroup = {
       severity: "should",
       mend: "Refresh at about half of expires_in (never more than 8 hours), without waiting for somebody to need it.",
       isPatient: true,
+      follows: ["TOK-09"],
       async check(stage) {
         const { exchange, first } = await lived(stage);
         const seconds = stage.settings.patience.tokenLifeSeconds;
@@ -119,6 +123,7 @@ export const tokens: RuleGroup = {
       severity: "must",
       mend: "Keep the refresh token with the resource it was given for, as a text of any length.",
       isPatient: true,
+      follows: ["TOK-02", "TOK-09"],
       async check(stage) {
         const { first, resource } = await lived(stage);
         needs(first, NONE, "TOK-01");
@@ -224,6 +229,26 @@ export const tokens: RuleGroup = {
           good.form["refresh_token"] === failed.form["refresh_token"],
           "The second try sent another refresh token.",
         );
+      },
+    },
+    {
+      id: "TOK-09",
+      title: "Each of several resources is refreshed with its own refresh token",
+      section: states,
+      severity: "must",
+      mend: "Take the refresh token from the row of the resource that is refreshed, never from a variable that all share.",
+      isPatient: true,
+      async check(stage) {
+        await plainExchange(stage);
+        const all = await Promise.all(Array.from({ length: SEVERAL }, () => shortLived(stage)));
+        await Promise.all(all.map(({ refresh }) => refresh(1)));
+        const count = (resource: Resource) => stage.callsOf(resource).filter(isRefresh).length;
+        const counts = all.map(({ resource }) => count(resource));
+        if (Math.min(...counts) > 0) return;
+        // The tokens of the plain resource live for hours, so it needs no refresh.
+        const isMixedUp = Math.max(...counts) > 1 || count(await plain(stage)) > 0;
+        holds(!isMixedUp, "Of two resources, one was refreshed twice and the other never.");
+        needs(false, NONE, "TOK-01");
       },
     },
   ],

@@ -18,6 +18,8 @@ export interface Call {
   uuid: string | null;
   /** True for an exchange that came before the provision request was answered. */
   isEarly: boolean;
+  /** The platform has done the work; its answer may be held back. */
+  isServed: boolean;
   /** Null until the call is answered, and when the connection was cut. */
   reply: Reply | null;
   endedAt: number | null;

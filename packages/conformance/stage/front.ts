@@ -75,6 +75,9 @@ export function openFront(needs: {
     if (reaction.cut) return null;
     if (reaction.reply) return reaction.reply;
     const reply = expired(call) ?? (await forward(call));
+    call.isServed = true;
+    books.changed();
+    if (reaction.heldMs !== undefined) await sleep(reaction.heldMs);
     const isTokens = call.kind !== "api" && reply.status < 300;
     const handed = isTokens && call.uuid ? handOut(call.uuid, reply, script) : reply;
     return reaction.rewrite?.(handed) ?? handed;
@@ -89,7 +92,7 @@ export function openFront(needs: {
       const call: Call = {
         ...{ at, method, path, headers, text, uuid },
         ...{ form: formIn(headers["content-type"], text), kind: kindOf(books, path, text) },
-        ...{ isEarly: false, reply: null, endedAt: null },
+        ...{ isEarly: false, isServed: false, reply: null, endedAt: null },
       };
       books.calls.push(call);
       books.changed();

@@ -2,7 +2,17 @@ import type { Settings } from "../settings.ts";
 import type { Books } from "./books.ts";
 import type { Inventory } from "./inventory.ts";
 import type { Script } from "./script.ts";
-import { giveReply, listen, membersIn, type Outgoing, passedOn, readText, type Reply, send } from "./wire.ts";
+import {
+  callsOfRule,
+  giveReply,
+  listen,
+  membersIn,
+  type Outgoing,
+  passedOn,
+  readText,
+  type Reply,
+  send,
+} from "./wire.ts";
 
 /** What came of one call to the service; no reply if there was no answer. */
 export interface Delivery {
@@ -16,6 +26,8 @@ export interface Resource {
   uuid: string;
   script: Script;
   deliveries: Delivery[];
+  /** The id of the rule for which the platform calls the service at present. */
+  rule: string | undefined;
 }
 
 /** A relay between the sandbox and the service: a script may change requests, or lose answers. */
@@ -25,12 +37,12 @@ export async function openRelay(needs: {
   call(outgoing: Outgoing): Promise<Reply>;
 }) {
   const { books, resources, call } = needs;
-  let next: { script: Script; arrived(resource: Resource): void } | null = null;
+  let next: { script: Script; rule: string | undefined; arrived(resource: Resource): void } | null = null;
 
   function resourceOf(uuid: string): Resource {
     const known = resources.get(uuid);
     if (known) return known;
-    const made: Resource = { uuid, script: next?.script ?? {}, deliveries: [] };
+    const made: Resource = { uuid, script: next?.script ?? {}, deliveries: [], rule: next?.rule };
     resources.set(uuid, made);
     next?.arrived(made);
     next = null;
@@ -60,10 +72,12 @@ export async function openRelay(needs: {
     const code = noteCode(text, uuid);
     resource.script.alter?.(outgoing);
     let whyNoAnswer: string | null = null;
-    const reply = await call(outgoing).catch((error: Error) => {
-      whyNoAnswer = error.message;
-      return null;
-    });
+    const reply = await callsOfRule
+      .run(resource.rule, () => call(outgoing))
+      .catch((error: Error) => {
+        whyNoAnswer = error.message;
+        return null;
+      });
     resource.deliveries.push({ reply, whyNoAnswer });
     const isLost = (resource.script.lostAnswers ?? 0) > 0 || reply === null;
     if (isLost) resource.script.lostAnswers = (resource.script.lostAnswers ?? 1) - 1;
@@ -78,7 +92,7 @@ export async function openRelay(needs: {
     /** Gives this script to the next resource that was not seen before, and resolves with that resource. */
     expect: (script: Script) =>
       new Promise<Resource>((resolve) => {
-        next = { script, arrived: resolve };
+        next = { script, rule: callsOfRule.getStore(), arrived: resolve };
       }),
   };
 }

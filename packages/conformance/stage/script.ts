@@ -9,6 +9,8 @@ export interface Reaction {
   cut?: true;
   /** Waits this many ms first. */
   delayMs?: number;
+  /** Waits this many ms after the work is done, before the answer is given. */
+  heldMs?: number;
   /** Changes the platform's own answer. */
   rewrite?(reply: Reply): Reply;
 }

@@ -8,7 +8,7 @@ import { createServiceLine, type Delivery, openRelay, type Resource } from "./re
 import type { Script } from "./script.ts";
 import { basic, createServiceCalls, MEDIA_TYPE, type ServiceCalls } from "./service-calls.ts";
 import { createTurns } from "./turns.ts";
-import { type Outgoing, type Reply, send } from "./wire.ts";
+import { callsOfRule, type Outgoing, type Reply, send } from "./wire.ts";
 
 export type { Call } from "./books.ts";
 export type { Delivery, Resource } from "./relay.ts";
@@ -81,6 +81,12 @@ export async function openStage(settings: Settings): Promise<Stage> {
     return (takingDown ??= inventory.takeDown((uuid) => deprovision(settings, uuid), withinMs));
   }
 
+  /** Lets the sandbox call the service about a resource, for the rule that is being judged. */
+  function calling(resource: Resource, call: () => Promise<unknown>): Promise<Delivery> {
+    resource.rule = callsOfRule.getStore();
+    return settled(resource, call());
+  }
+
   /** Before the platform has processed the answer, no grant of the resource works. */
   async function settled(resource: Resource, delivery: Promise<unknown>): Promise<Delivery> {
     await delivery;
@@ -111,10 +117,10 @@ export async function openStage(settings: Settings): Promise<Stage> {
       await settled(resource, delivery);
       return resource;
     },
-    redeliver: (resource, wish = {}) => settled(resource, control.redeliver(resource.uuid, wish)),
+    redeliver: (resource, wish = {}) => calling(resource, () => control.redeliver(resource.uuid, wish)),
     changePlan: (resource, plan) =>
-      settled(resource, control.changePlan(resource.uuid, plan, { force: true })),
-    deprovision: (resource) => settled(resource, control.deprovision(resource.uuid)),
+      calling(resource, () => control.changePlan(resource.uuid, plan, { force: true })),
+    deprovision: (resource) => calling(resource, () => control.deprovision(resource.uuid)),
     callsOf: ({ uuid }) => books.calls.filter((call) => call.uuid === uuid),
     waitsFor() {
       const oldest = inventory.oldest();
@@ -140,7 +146,13 @@ function partnerOf(settings: Settings, relayUrl: string): Parameters<typeof star
   const known = { addonId, addonPassword, ssoSalt, resourcesPath };
   // The relay must time out first, because it records that there was no answer.
   const partnerTimeoutMs = settings.patience.answerMs + 5_000;
-  return { ...known, ...(clientSecret !== null && { clientSecret }), partnerTimeoutMs, partnerUrl: relayUrl };
+  return {
+    ...known,
+    ...(clientSecret !== null && { clientSecret }),
+    partnerTimeoutMs,
+    partnerUrl: relayUrl,
+    acceptCreated: true,
+  };
 }
 
 /** Sends a deprovision as the platform does, whatever state the sandbox has for the resource. */

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
@@ -25,7 +26,14 @@ export interface Reply {
   ms: number;
   /** The connection carried another request before. */
   isReused?: boolean;
+  /** The call, without its query, such as `PUT /resources/…`. */
+  to?: string;
+  /** The id of the rule for which the call was made. */
+  rule?: string | undefined;
 }
+
+/** The id of the rule that is being judged, for the calls made for it. */
+export const callsOfRule = new AsyncLocalStorage<string | undefined>();
 
 /** As long as the platform waits. */
 export const ANSWERED_WITHIN_MS = 20_000;
@@ -90,6 +98,8 @@ export function send(
             text,
             ms: Math.round(performance.now() - started),
             isReused: request.reusedSocket,
+            to: `${method} ${url.pathname}`,
+            rule: callsOfRule.getStore(),
           }),
         fail,
       );

@@ -3,8 +3,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { expect, it } from "@jest/globals";
-import { judge, type Verdict } from "../judge.ts";
-import type { Rule } from "../rule.ts";
+import { judge } from "../judge.ts";
+import type { Rule, Verdict } from "../rule.ts";
 import { rules } from "../rules/index.ts";
 import { openStage } from "../stage/stage.ts";
 import { NoAnswer } from "../stage/wire.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import type { Verdict } from "../judge.ts";
+import type { Verdict } from "../rule.ts";
 import type { BrokenService } from "./broken/break.ts";
 import { atATime, falselyBlamed, faultsIn, judgedBroken } from "./judged.ts";
 

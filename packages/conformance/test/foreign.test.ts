@@ -1,5 +1,6 @@
 // The checker as a command, on a service of another implementation.
 
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -13,6 +14,7 @@ import { freePort } from "../free-port.ts";
 import { conformance as inFolder } from "./command.ts";
 
 const at = (place: string) => fileURLToPath(new URL(place, import.meta.url));
+const hasPython = spawnSync("python3", ["--version"]).status === 0;
 const SERVICE = `exec ${process.execPath} ${at("foreign-service.mjs")}`;
 const JUDGED_BY = ["AUTH-01", "AUTH-03", "PROV", "EXCH-01", "PLAN-01", "TOMB-01", "ASYNC", "SSO"];
 
@@ -52,6 +54,43 @@ describe("the command against a service of another implementation", () => {
     expect(stdout).toContain("  – SSO-01 to SSO-11: not applicable: no sign-on salt was given (SSO_SALT).");
     expect(stdout).toContain("\nThe service is not fit for the platform yet.\nBroken: AUTH-03.\n");
   });
+
+  it("writes the report as a web page and the result for a badge, and both say that a service was not checked", async () => {
+    const [html, badge] = [path.join(folder, "report.html"), path.join(folder, "badge.json")];
+    const files = ["--html", html, "--badge", badge];
+    await judged(...files, "--only", "AUTH-03", "SSO");
+    const page = await readFile(html, "utf8");
+    expect(page).toContain("<h1>Not fit for the platform yet</h1>");
+    expect(page).toContain('<a href="#AUTH-03">');
+    expect(page).toContain("11 rules are judged only if you give: SSO_SALT (11).");
+    const label = { schemaVersion: 1, label: "add-on conformance" };
+    expect(JSON.parse(await readFile(badge, "utf8"))).toEqual({
+      ...label,
+      message: "1 broken",
+      color: "red",
+    });
+    await conformance("--command", "exit 3", "--id", "x", ...files);
+    expect(await readFile(html, "utf8")).toContain("The service could not be checked");
+    expect(JSON.parse(await readFile(badge, "utf8"))).toMatchObject({ message: "not checked" });
+  });
+
+  (hasPython ? it : it.skip)(
+    "finds no fault in the example in Python",
+    async () => {
+      const service = `exec python3 ${at("../examples/python/partner.py")}`;
+      const names = ["EXAMPLE_URL", "EXAMPLE_KEY"];
+      const plans = ["basic", "premium", "slow"].map((name) => ({ name }));
+      const manifest = JSON.stringify({ id: "example", plans, config_vars: names });
+      const given = ["--manifest", manifest, "--async-plan", "slow", "--sso-salt", "a-salt-of-these-tests"];
+      const { code, stdout } = await conformance("--command", service, ...given, "--json", "--id", "example");
+      const { rules } = JSON.parse(stdout) as {
+        rules: { id: string; outcome: string; reason: string | null }[];
+      };
+      expect(rules.filter(({ outcome }) => outcome !== "passed")).toEqual([]);
+      expect(code).toBe(0);
+    },
+    120_000,
+  );
 
   it("stops at once with the last output of a service that cannot be started", async () => {
     const { code, stdout, stderr } = await conformance("--command", "echo no database; exit 3", "--id", "x");
@@ -93,7 +132,14 @@ describe("the command against a service of another implementation", () => {
     const { code, stdout } = await conformance("--list", "--json", "--only", "AUTH-08", "TOMB");
     expect(code).toBe(0);
     const { rules } = JSON.parse(stdout) as { rules: { id: string }[] };
-    expect(rules.map(({ id }) => id)).toEqual(["AUTH-08", "TOMB-01", "TOMB-02", "TOMB-03", "TOMB-04"]);
+    expect(rules.map(({ id }) => id)).toEqual([
+      "AUTH-08",
+      "TOMB-01",
+      "TOMB-02",
+      "TOMB-03",
+      "TOMB-04",
+      "TOMB-05",
+    ]);
     expect(rules[0]).toEqual({
       ...{ id: "AUTH-08", group: "Authentication", severity: "should" },
       title: "Credentials are checked before the body is read",

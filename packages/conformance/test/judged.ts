@@ -1,7 +1,7 @@
 import { good, type Habits, startExample } from "../examples/service/service.ts";
 import { freePort } from "../free-port.ts";
-import { judge, type Verdict } from "../judge.ts";
-import type { Rule } from "../rule.ts";
+import { judge } from "../judge.ts";
+import type { Rule, Verdict } from "../rule.ts";
 import { rules } from "../rules/index.ts";
 import type { Settings } from "../settings.ts";
 import { openStage } from "../stage/stage.ts";

@@ -50,7 +50,7 @@ describe("the conformance rules", () => {
     const manifest = { id: "silent", plans: [{ name: "basic" }], config_vars: [] };
     const stage = { settings: { manifest, asyncPlan: "basic" } } as unknown as Stage;
     for (const id of ["ASYNC-04", "ASYNC-05", "ASYNC-06"])
-      await expect(async () => find(id).check(stage)).rejects.toThrow("declares no config vars");
+      await expect(async () => find(id).check(stage, [])).rejects.toThrow("declares no config vars");
   });
 
   it("are each failed by a broken service in these tests", () => {

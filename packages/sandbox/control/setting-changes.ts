@@ -30,6 +30,7 @@ const behaviourChecks: Record<keyof BehaviourSettings, Check> = {
   pkce: oneOf("honoured", "required", "ignored"),
   expiresIn: count,
   mediaType,
+  acceptCreated: flag,
   legacyGrants: flag,
   acceptDelayMs: count,
   thirdPartyOAuth: flag,

@@ -66,7 +66,8 @@ function scriptWarnings({ scripts = {} }: Manifest): string[] {
 }
 
 function sizeWarnings({ formation = {} }: Manifest): string[] {
-  const types = Object.entries(formation);
+  // A type of which no process runs needs no size.
+  const types = Object.entries(formation).filter(([, { quantity = 1 }]) => quantity > 0);
   const unsized = types.filter(([, { size }]) => size === undefined).map(([type]) => type);
   if (types.length < 2 || unsized.length === 0) return [];
   return [`/formation has several process types; give a size to ${unsized.join(", ")}.`];

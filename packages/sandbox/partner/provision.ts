@@ -90,7 +90,8 @@ function receiveProvision(sent: Sent, response: PartnerResponse): string[] {
     if (isOpen) markFailed(world, addon, response.error ?? "There was no answer.");
     return checkRefusal(response);
   }
-  if (response.status !== 200 && response.status !== 202) return refuse(sent, response);
+  const status = response.status === 201 && world.settings.acceptCreated ? 200 : response.status;
+  if (status !== 200 && status !== 202) return refuse(sent, response);
   if (addon.deprovisionedAt !== null) {
     invalidateGrant(grant, "The add-on was deprovisioned.");
     return wasOver || addon.isEndForeseen ? [SHOULD_BE_410] : [];
@@ -100,7 +101,7 @@ function receiveProvision(sent: Sent, response: PartnerResponse): string[] {
     invalidateGrant(grant, "The provision was refused.");
     return ["The provision had failed for good before; a later success changes nothing."];
   }
-  return accept(sent, response, response.status);
+  return accept(sent, response, status);
 }
 
 function accept({ world, addon, grant }: Sent, response: PartnerResponse, status: 200 | 202): string[] {
@@ -158,7 +159,11 @@ function refuse({ addon, grant, world, wasOver }: Sent, response: PartnerRespons
     mark(world, addon, typeof message === "string" ? message : `The service answered ${status}.`);
   }
   const isStrange = status !== null && status < 300;
-  return isStrange ? [`${status} is no success here: only 200 and 202 are.`] : checkRefusal(response);
+  return isStrange
+    ? [
+        `${status} is no success here: only 200 and 202 are${status === 201 ? ", unless the setting acceptCreated is on" : ""}.`,
+      ]
+    : checkRefusal(response);
 }
 
 /**

@@ -33,6 +33,16 @@ describe("a grant", () => {
     expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
   });
 
+  it.each([
+    [false, invalidGrant(/answered with 201, which is no success/)],
+    [true, { status: 200 }],
+  ])("after an answer of 201, with acceptCreated %s", async (acceptCreated, exchanged) => {
+    world.control.settings({ acceptCreated });
+    world.partner.answers(({ body }) => ({ status: 201, body: { id: JSON.parse(body).uuid as string } }));
+    await world.control.install().catch(() => undefined);
+    expect(await world.exchange(world.lastCode())).toMatchObject(exchanged);
+  });
+
   it("is refused for acceptDelayMs after the answer, then accepted", async () => {
     world.control.settings({ acceptDelayMs: 10_000 });
     await world.control.install();

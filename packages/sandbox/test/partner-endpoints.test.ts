@@ -1,3 +1,4 @@
+import { described } from "../../../test/support/openapi.ts";
 import { aWorld, stopTime, type TestWorld } from "./world.ts";
 
 type Row = Record<string, unknown> & { id: string; name: string };
@@ -56,6 +57,8 @@ const ENDPOINTS: Endpoint[] = [
   ["DELETE", "/apps/{app id}/log-drains/{drain url}", "one"],
 ];
 
+const description = described("packages/sandbox/partner-api.yaml");
+
 let world: TestWorld;
 let token: string;
 let stranger: string;
@@ -111,6 +114,12 @@ it.each(ENDPOINTS)("%s %s answers the object with the standard headers", async (
   const { status, headers, body } = await call(token, endpoint);
   expect(status).toBe(endpoint[0] === "POST" && endpoint[1].endsWith("log-drains") ? 201 : 200);
   expect(Array.isArray(body)).toBe(endpoint[2] === "many");
+  const [method, path, , sent] = endpoint;
+  const address = filled(path, encodeURIComponent);
+  expect(sent ? description.request(method, address, JSON.parse(filled(JSON.stringify(sent)))) : []).toEqual(
+    [],
+  );
+  expect(description.answer(method, address, status, body)).toEqual([]);
   expect([body].flat()).not.toHaveLength(0);
   expect(headers.get("etag")).toMatch(/^"[^"]+"$/);
   expect(headers.get("request-id")).toMatch(/^[0-9a-f-]{36}$/);
@@ -131,6 +140,47 @@ function lastUpdate(body: unknown): number | undefined {
 }
 
 const READ = ENDPOINTS.filter(([method]) => method === "GET").filter(([, path]) => !path.includes("drain "));
+
+it("partner-api.yaml describes each of these calls, those to the token endpoint, and their refusals", async () => {
+  const other = await aWorld({ legacyGrants: true });
+  const take = (method: string, path: string, { status, body }: { status: number; body: unknown }) => {
+    expect([path, status, description.answer(method, path, status, body)]).toEqual([path, status, []]);
+    return status;
+  };
+  const { addon } = await other.control.install({ plan: "basic" });
+  const statuses = [
+    take("POST", "/oauth/token", await other.exchange("none")),
+    take("POST", "/oauth/token", await other.exchange(other.lastCode(), "wrong")),
+    take("POST", "/oauth/token", await other.exchange(other.lastCode())),
+  ];
+  other.partner.answers(({ body }) => ({
+    status: 202,
+    body: { id: (JSON.parse(body) as Row)["uuid"], message: "…" },
+  }));
+  const [done, failed] = [await other.installed(), await other.installed()];
+  for (const [{ addon, token }, what] of [
+    [done, "provision"],
+    [failed, "deprovision"],
+  ] as const) {
+    const path = `/addons/${addon.id}/actions/${what}`;
+    statuses.push(take("POST", path, await other.call(token, path, { method: "POST" })));
+  }
+  const refreshed = await other.refresh(done.refreshToken);
+  const now = refreshed.body.access_token;
+  statuses.push(
+    take("POST", "/oauth/token", refreshed),
+    take("GET", "/apps/none", await other.call(now, "/apps/none")),
+    take("GET", "/apps", await other.call("SVCK-none", "/apps")),
+    take("GET", "/apps", await other.call(now, "/apps", { headers: { range: "nonsense" } })),
+  );
+  const grant = `/vendor/resources/${addon.id}/oauth-grant`;
+  const { addonId, addonPassword } = other.sandbox.settings;
+  const authorization = `Basic ${Buffer.from(`${addonId}:${addonPassword}`).toString("base64")}`;
+  statuses.push(take("GET", grant, await other.call("", grant, { headers: { authorization } })));
+  expect(statuses).toEqual([400, 401, 200, 200, 200, 201, 404, 401, 416, 409]);
+  await other.close();
+  expect([...description.seen].sort()).toEqual(description.operations().sort());
+});
 
 it.each(READ)(
   "%s %s answers 304 to its ETag, which counts for the rate limit",

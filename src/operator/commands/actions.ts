@@ -26,7 +26,7 @@ export function addAction(program: KitCommand): void {
     });
 }
 
-function cursor(text: string): number {
+export function cursor(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new UsedWrongly(`"${text}" is not a place in the audit trail: use the "next" of a page.`);
 }

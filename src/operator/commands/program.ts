@@ -14,6 +14,7 @@ const COMMANDS: readonly (readonly [names: string, load: () => Promise<Add>])[] 
   ["migrate", async () => (await import("./migrate.ts")).addMigrate],
   ["processes", async () => (await import("./processes.ts")).addProcesses],
   ["resources", async () => (await import("./resources.ts")).addResources],
+  ["jobs", async () => (await import("./jobs.ts")).addJobs],
   ["events", async () => (await import("./events.ts")).addEvents],
   ["reconcile", async () => (await import("./reconcile.ts")).addReconcile],
   ["after-restore", async () => (await import("./after-restore.ts")).addAfterRestore],

@@ -11,7 +11,8 @@ const BY_THEMSELVES = `${CATCH_UP}. They catch up by themselves.`;
 const YOUR_BACKEND =
   "Fix your backend; the log has its errors. Then try at once what waits (kit steps retry --all), and cut off what hangs (kit steps cut-off --all). What cannot be done is given up: kit steps give-up UUID. Of each, kit resources show UUID says more.";
 const THE_JOBS =
-  "The log says more of what failed; docs/operate.md, at job_fails, what to do. A job that is due needs a worker, or WEB_JOBS=on. Times are UTC.";
+  "The log says more of what failed; docs/operate.md, at job_fails, what to do. Once its cause is fixed, run the job at once: kit jobs run NAME. A job that is due needs a worker, or WEB_JOBS=on. Times are UTC.";
+const OF_JOBS = { command: "kit jobs list", page: { path: "/jobs", name: "Jobs" } };
 const OF_RESOURCES = "functions, plans and resources";
 
 interface Count {
@@ -127,6 +128,7 @@ export const OF_THE_WORK = {
     says: asItIs,
     names: "the job",
     cure: THE_JOBS,
+    ...OF_JOBS,
     runbook: "AddonYourJobsFail",
     alerts: ["AddonYourJobsFail"],
     alarms: ["job_fails"],
@@ -137,6 +139,7 @@ export const OF_THE_WORK = {
     says: asItIs,
     names: "the job",
     cure: THE_JOBS,
+    ...OF_JOBS,
     runbook: "AddonYourJobsFail",
     alerts: ["AddonYourJobsFail"],
   }),

@@ -22,6 +22,7 @@ import { counted } from "../wording.ts";
 import { runYourAction, yourActions } from "../your-actions.ts";
 import type { Action, ActionWork, WorkEnd } from "./action.ts";
 import { MOUNT, operatorOf, purposeOf } from "./frame.tsx";
+import { runsOf } from "./jobs-page.tsx";
 import { FIXES } from "./ledgers-page.tsx";
 import { lostSales } from "./lost-page.tsx";
 import { NOTICE } from "./notice-page.tsx";
@@ -224,7 +225,8 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
       .all(methodNotAllowed("GET, HEAD, POST"));
   }
 
-  for (const action of [...OF_ALL, ...FIXES]) add(action, `${action.under ?? ""}/${action.name}`);
+  for (const action of [...OF_ALL, ...FIXES, ...runsOf(ctx)])
+    add(action, `${action.under ?? ""}/${action.name}`);
   for (const action of [...OF_ONE, ...OF_ITS_STEPS, ...yoursOfOne(ctx)])
     add(action, `/resources/:uuid/${action.name}`);
   return router;

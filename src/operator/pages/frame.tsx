@@ -27,6 +27,7 @@ const PLACES = [
   { path: "", name: "Overview" },
   { path: "/resources", name: "Resources" },
   { path: "/events", name: "Events" },
+  { path: "/jobs", name: "Jobs" },
   { path: "/ledgers", name: "Ledgers" },
   { path: "/check-up", name: "Check-up" },
   { path: "/actions", name: "Audit trail" },
@@ -37,12 +38,14 @@ function frameOf(ctx: Context, operator: Operator): Frame {
     const { base } = addressOf(ctx, request);
     const root = base + MOUNT;
     // An error page is none of the places.
+    const hasJobs = (ctx.vendor.jobs ?? []).length > 0;
+    const places = PLACES.filter(({ path }) => path !== "/jobs" || hasJobs);
     const here = status < 400 ? PLACES.findLast(({ path }) => request.path.startsWith(path)) : null;
     const navigation = (
       <>
         <nav aria-label="The operator's pages">
           <ul>
-            {PLACES.map((place) => (
+            {places.map((place) => (
               <li>
                 <a href={root + place.path} aria-current={place === here ? "page" : undefined}>
                   {place.name}

@@ -14,12 +14,14 @@ import { knownDifferences } from "../reconcile/known.ts";
 import { listResources } from "../resource-list.ts";
 import { showResource } from "../resources.ts";
 import { counted, moment } from "../wording.ts";
+import { jobHistory, listJobs } from "../your-jobs.ts";
 import { guard } from "./access.tsx";
 import { actionRoutes, createActionRunner, yoursOfOne } from "./actions.tsx";
 import { actionPage, auditPage } from "./audit-pages.tsx";
 import { showCustomerView } from "./customer-view.tsx";
 import { EVENTS_QUERY, EVENTS_SIZE, eventsPage } from "./events-page.tsx";
 import { MOUNT, operatorOf } from "./frame.tsx";
+import { jobPage, jobsPage } from "./jobs-page.tsx";
 import { ledgersPage } from "./ledgers-page.tsx";
 import { LIST_QUERY, LIST_SIZE, listPage } from "./list-page.tsx";
 import { checkUpPage, overviewPage } from "./overview.tsx";
@@ -78,6 +80,17 @@ export function createOperatorPages(
     .route("/resources/:uuid/customer")
     .get((request, response) => showCustomerView(ctx, request, response))
     .all(methodNotAllowed("GET, HEAD"));
+  const ofCode = ctx.vendor.jobs ?? [];
+  page("/jobs", async () => jobsPage(await listJobs(db, ofCode)));
+  page(
+    "/jobs/:name",
+    async ({ params }, { after }) => {
+      const job = (await listJobs(db, ofCode)).find(({ name }) => name === params["name"]);
+      if (!job) throw refused("not_found", 404, "Your service has no job of this name.");
+      return jobPage(job, await jobHistory(db, ofCode, job.name, numberIn(after)), after);
+    },
+    ["after"],
+  );
   page("/ledgers", async () => ledgersPage(await knownDifferences(ctx)));
   page("/actions", async (_, { before }) => auditPage(await actionsBefore(db, numberIn(before))), ["before"]);
   page(

@@ -1,4 +1,5 @@
 import { claim } from "./claim.ts";
+import { dev } from "./dev.ts";
 import { endToEnd } from "./end-to-end.ts";
 import { growthOfProcesses, growthOfResources } from "./growth.ts";
 import { mixed } from "./mixed.ts";
@@ -19,6 +20,6 @@ import type { Work } from "./work.ts";
 export const works: readonly Work[] = [
   ...[provision202, provisionMany, provision200, provisionFacts, slowDisk, provisionTwin, endToEnd],
   ...[refreshSlow, refreshFast, reseal, claim],
-  ...[processOfWeb, mixed],
+  ...[processOfWeb, dev, mixed],
   ...[growthOfProcesses, growthOfResources],
 ];

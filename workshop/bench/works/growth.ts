@@ -1,5 +1,5 @@
 import type { Bench } from "../bench.ts";
-import { checkProvisions, checkTokens } from "../books.ts";
+import { checkProvisions, checkTokens, Missing } from "../books.ts";
 import { measureLoad, type Sample, thereAndBack } from "../contest.ts";
 import type { Database } from "../databases.ts";
 import { drain, EAGER } from "../drain.ts";
@@ -12,6 +12,8 @@ import type { Line, Work } from "./work.ts";
 // would run beside the next measurement.
 
 const TOKEN_MS = 50;
+/** The fewest resources, with which the others are compared. */
+export const LEAST_RESOURCES = 10_000;
 
 /** Worker processes on one database, on any processor, each with the default number of calls in flight. */
 export const growthOfProcesses: Work = {
@@ -52,12 +54,21 @@ async function refreshWith(
 export const growthOfResources: Work = {
   name: "growth-resources",
   async measure(bench) {
-    const sizes = bench.options.quick ? [10_000, 100_000] : [10_000, 100_000, 1_000_000];
+    const { quick, resources: most } = bench.options;
+    const sizes = most ? [LEAST_RESOURCES, most] : [LEAST_RESOURCES, 100_000, ...(quick ? [] : [1_000_000])];
     await bench.platform.tell({ tokenMs: 0 });
     const sides: Side[] = [];
     for (const resources of sizes) sides.push(await among(bench, resources));
     for (const side of sides) await side.refresh();
     const refreshes = await thereAndBack(sides, (side) => side.refresh());
+    const pages: Line[] = [];
+    for (const [i, side] of sides.entries())
+      for (const [what, path] of Object.entries(PAGES)) {
+        const { ms, isAnswered } = await side.page(path);
+        const how = isAnswered ? "longest of three" : "refused as too slow";
+        const work = `the operator's ${what} among ${sizes[i]!.toLocaleString("en")}, ${how}`;
+        pages.push({ work, unit: "ms", floor: null, subject: ms, ratio: null, target: {} });
+      }
     const answers: Sample[] = [];
     for (const side of sides) answers.push(await side.provision());
     const lines = (work: string, unit: string, samples: readonly Sample[]) =>
@@ -65,12 +76,26 @@ export const growthOfResources: Work = {
         const name = `${work} among ${x.toLocaleString("en")}`;
         return grown(name, unit, samples[i]!, i > 0 && samples[0]!, { plot: "resources", x });
       });
-    return [...lines("provision answered 202", "req/s", answers), ...lines("refresh", "tokens/s", refreshes)];
+    return [
+      ...lines("provision answered 202", "req/s", answers),
+      ...lines("refresh", "tokens/s", refreshes),
+      ...pages,
+    ];
   },
 };
 
+const PAGES = {
+  overview: "/operator/",
+  "list of resources": "/operator/resources",
+  "search for a name": "/operator/resources?text=teapots-4242",
+};
+const TOO_SLOW = 503;
+const OPERATOR_PASSWORD = "a-password-of-the-operator-of-the-bench";
+
 interface Side {
   refresh(): Promise<Sample>;
+  /** The longest of three requests for a page of the operator. It is not answered (503) if its query takes too long. */
+  page(path: string): Promise<{ ms: number; isAnswered: boolean }>;
   /** Answers provisions, then ends the process: the work that it has left would disturb the other sides. */
   provision(): Promise<Sample>;
 }
@@ -80,12 +105,27 @@ async function among(bench: Bench, resources: number): Promise<Side> {
   const database = await bench.databases.create();
   const uuids = await seedTokens(database, 5_000);
   await fill(database, resources - uuids.length);
-  const web = await bench.startService("web", bench.settingsFor(database, EAGER));
+  const web = await bench.startService("web", bench.settingsFor(database, { ...EAGER, OPERATOR_PASSWORD }));
   let sweeps = 0;
   return {
     refresh() {
       sweeps += 1;
       return drain(bench, database, [web], uuids);
+    },
+    async page(path) {
+      const authorization = `Basic ${Buffer.from(`operator:${OPERATOR_PASSWORD}`).toString("base64")}`;
+      const times: number[] = [];
+      let isAnswered = true;
+      for (let time = 0; time < 3; time++) {
+        const startedAt = performance.now();
+        const answer = await fetch(new URL(path, web.url), { headers: { authorization } });
+        await answer.text();
+        if (!answer.ok && answer.status !== TOO_SLOW)
+          throw new Missing(`${path} was answered ${answer.status}`);
+        times.push(performance.now() - startedAt);
+        isAnswered &&= answer.ok;
+      }
+      return { ms: Math.max(...times), isAnswered };
     },
     async provision() {
       await checkTokens(database, uuids, 1 + sweeps);

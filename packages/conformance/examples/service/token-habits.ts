@@ -20,6 +20,8 @@ export const goodTokenHabits = {
   /** What stops when the resource is deprovisioned. */
   stopsExchanging: true,
   stopsRefreshing: true,
+  /** Whether tokens are kept that arrive after the end. */
+  keepsLateTokens: false,
 
   secretOf: ({ clientSecret }: ServiceSettings) => clientSecret,
   exchangeForm: (code: string, secret: string): Record<string, string> => ({

@@ -13,6 +13,8 @@ interface Asked {
 export function createTokens(settings: ServiceSettings, habits: typeof goodTokenHabits) {
   const tokenUrl = `${settings.platformAuthUrl}/oauth/token`;
 
+  const isOver = ({ isGone }: Resource) => isGone && habits.stopsRefreshing && !habits.keepsLateTokens;
+
   function later(resource: Resource, ms: number, work: () => void): NodeJS.Timeout {
     const timer = setTimeout(() => {
       resource.timers.delete(timer);
@@ -36,7 +38,7 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
   }
 
   function keep(resource: Resource, tokens: NonNullable<Asked["tokens"]>): void {
-    if (resource.isGone && habits.stopsRefreshing) return;
+    if (isOver(resource)) return;
     resource.accessToken = tokens.access_token;
     resource.refreshToken = habits.refreshTokenAfter(resource.refreshToken, tokens.refresh_token);
     const ms = habits.refreshAfterMs(tokens.expires_in);
@@ -66,7 +68,7 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
   }
 
   async function refreshOnce(resource: Resource, tries = 0): Promise<void> {
-    if (resource.isGone && habits.stopsRefreshing) return;
+    if (isOver(resource)) return;
     const form = habits.refreshForm(resource, habits.secretOf(settings));
     const { hedgeAfterMs } = habits;
     const hedge =

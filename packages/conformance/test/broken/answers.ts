@@ -47,7 +47,6 @@ export const strangers: BrokenService = [
   {
     rule: "AUTH-03",
     what: "the user is not looked at",
-    also: ["AUTH-06"],
     habits: (good) => ({
       isPlatform: (settings, request) =>
         good.isPlatform(settings, request) || credentials(request).password === settings.addonPassword,
@@ -65,7 +64,6 @@ export const strangers: BrokenService = [
   {
     rule: "AUTH-05",
     what: "a malformed header is a bad request",
-    also: ["AUTH-06"],
     habits: (good) => ({
       unauthorized: (request, isKnown) =>
         /^(Basic [A-Za-z0-9+/]+=*)?$/i.test(request.headers.authorization ?? "")
@@ -121,7 +119,6 @@ export const openDoor: BrokenService = [
   {
     rule: "AUTH-01",
     what: "no credentials are as good as the right ones",
-    also: ["AUTH-06", "AUTH-07", "AUTH-08"],
     habits: (good) => ({
       isPlatform: (settings, request) => !request.headers.authorization || good.isPlatform(settings, request),
     }),
@@ -258,7 +255,6 @@ export const strictReader: BrokenService = [
   {
     rule: "REQ-14",
     what: "NUL makes it fall over",
-    also: ["ERR-04"],
     habits: refuses((members) => String(members["name"]).includes("\u0000"), refused(500)),
   },
 ];
@@ -432,7 +428,6 @@ export const nearMisses: BrokenService = [
   {
     rule: "REQ-14",
     what: "NUL in a plan change makes it fall over",
-    also: ["ERR-04"],
     habits: (good) => ({
       read: (request) =>
         request.method === "PUT" && request.text.includes("\\u0000") ? refused(500) : good.read(request),
@@ -486,11 +481,15 @@ export const eager: BrokenService = [
   },
   {
     rule: "ERR-04",
-    what: "a uuid in capital letters makes it fall over",
-    also: ["PROV-10"],
-    habits: (good) => ({
-      read: (request) => (/[A-F]/.test(request.path) ? refused(500) : good.read(request)),
-    }),
+    what: "a scheme in small letters makes it fall over",
+    habits: (good) => {
+      const isSmall = ({ headers }: Request) => headers.authorization?.startsWith("basic ") ?? false;
+      return {
+        isPlatform: (settings, request) => !isSmall(request) && good.isPlatform(settings, request),
+        unauthorized: (request, isKnown) =>
+          isSmall(request) ? refused(500) : good.unauthorized(request, isKnown),
+      };
+    },
   },
   {
     rule: "SECR-04",

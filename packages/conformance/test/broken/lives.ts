@@ -70,8 +70,10 @@ export const forgetful: BrokenService = [
   },
   {
     rule: "TOMB-01",
-    what: "a provision of what is gone is answered with 404",
-    habits: (good) => ({ gone: (method) => (method === "POST" ? refused(404) : good.gone(method)) }),
+    what: "a provision of what is gone succeeds",
+    habits: (good) => ({
+      gone: (method) => (method === "POST" ? { status: 200, body: { id: "again" } } : good.gone(method)),
+    }),
   },
 ];
 
@@ -89,7 +91,6 @@ export const particular: BrokenService = [
   {
     rule: "IDEM-04",
     what: "who comes second at the same moment is refused",
-    also: ["IDEM-06", "ASYNC-09"],
     habits: (good) => ({
       answerTakesMs: ({ method }) => (method === "POST" ? 100 : 0),
       again: (resource, wanted) => (resource.isAnswered ? good.again(resource, wanted) : refused(409)),
@@ -168,8 +169,10 @@ export const particular: BrokenService = [
   },
   {
     rule: "TOMB-02",
-    what: "a plan change of what is gone is answered with 404",
-    habits: (good) => ({ gone: (method) => (method === "PUT" ? refused(404) : good.gone(method)) }),
+    what: "the plan of what is gone can be changed",
+    habits: (good) => ({
+      gone: (method) => (method === "PUT" ? { status: 200, body: {} } : good.gone(method)),
+    }),
   },
   {
     rule: "TOMB-03",
@@ -216,6 +219,11 @@ export const clinging: BrokenService = [
           ? refused(409)
           : good.deprovisioned(resource),
     }),
+  },
+  {
+    rule: "TOMB-05",
+    what: "what is gone is not told from what never was",
+    habits: () => ({ gone: () => refused(404) }),
   },
   {
     rule: "TOMB-04",
@@ -268,6 +276,14 @@ export const immovable: BrokenService = [
   },
 ];
 
+export const keeping: BrokenService = [
+  {
+    rule: "DEPR-08",
+    what: "tokens that arrive after the end are kept",
+    habits: () => ({ keepsLateTokens: true }),
+  },
+];
+
 export const hopeful: BrokenService = [
   {
     rule: "TOMB-04",
@@ -285,7 +301,6 @@ export const trusting: BrokenService = [
   {
     rule: "SSO-02",
     what: "any token will do",
-    also: ["SSO-03", "SSO-07", "SSO-08"],
     habits: () => ({ isUserToken: () => true, isResourceToken: () => true }),
   },
 ];
@@ -310,7 +325,6 @@ export const brokenPage: BrokenService = [
   {
     rule: "SSO-01",
     what: "the page falls over",
-    also: ["ERR-04"],
     habits: () => ({ page: () => ({ status: 500, page: "Oh." }) }),
   },
 ];

@@ -21,7 +21,6 @@ export const refreshByGet: BrokenService = [
   {
     rule: "TOK-02",
     what: "a refresh is a GET with everything in its address",
-    also: ["TOK-03", "ASYNC-12"],
     habits: refreshesBy((url, form) => ({
       url: `${url}?${new URLSearchParams(form).toString()}`,
       init: { method: "GET" },
@@ -34,7 +33,6 @@ export const refreshInAddress: BrokenService = [
   {
     rule: "TOK-02",
     what: "the refresh token is in the address too",
-    also: ["ASYNC-12"],
     habits: refreshesBy((url, form) => ({ url: `${url}?refresh_token=${form["refresh_token"]}` })),
   },
 ];
@@ -43,7 +41,6 @@ export const refreshAsExchange: BrokenService = [
   {
     rule: "TOK-02",
     what: "a refresh calls itself an exchange",
-    also: ["ASYNC-12"],
     habits: (good) => ({
       refreshForm: (resource, secret) => ({
         ...good.refreshForm(resource, secret),
@@ -57,7 +54,6 @@ export const refreshMisnamed: BrokenService = [
   {
     rule: "TOK-03",
     what: "the refresh token has another name",
-    also: ["TOK-02", "ASYNC-12"],
     habits: () => ({
       refreshForm: ({ refreshToken }, secret) => ({
         grant_type: "refresh_token",
@@ -68,11 +64,32 @@ export const refreshMisnamed: BrokenService = [
   },
 ];
 
+export const mixedUp: BrokenService = [
+  {
+    rule: "TOK-09",
+    what: "all resources are refreshed with the refresh token that came last",
+    alone: true,
+    habits(good) {
+      let last: string | undefined;
+      return {
+        tokensIn(status, body) {
+          const tokens = good.tokensIn(status, body);
+          last = tokens?.refresh_token ?? last;
+          return tokens;
+        },
+        refreshForm: (resource, secret) => ({
+          ...good.refreshForm(resource, secret),
+          refresh_token: last ?? resource.refreshToken!,
+        }),
+      };
+    },
+  },
+];
+
 export const refreshCutShort: BrokenService = [
   {
     rule: "TOK-03",
     what: "the refresh token has a column of 32 characters",
-    also: ["ASYNC-12"],
     habits: (good) => ({
       refreshForm: (resource, secret) => ({
         ...good.refreshForm(resource, secret),
@@ -169,7 +186,6 @@ export const vengeful: BrokenService = [
   {
     rule: "TOK-02",
     what: "the client secret is cut short in refreshes",
-    also: ["ASYNC-12"],
     habits: (good) => ({
       refreshForm: (resource, secret) => good.refreshForm(resource, secret.slice(0, 8)),
     }),
@@ -177,7 +193,6 @@ export const vengeful: BrokenService = [
   {
     rule: "FAIL-07",
     what: "what could not be exchanged is a conflict when it comes again",
-    also: ["IDEM-06", "ASYNC-09"],
     habits: (good) => ({
       again: (resource, wanted) =>
         resource.failedTries > 0 && !resource.accessToken ? refused(409) : good.again(resource, wanted),

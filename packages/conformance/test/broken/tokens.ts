@@ -20,7 +20,6 @@ export const inJson: BrokenService = [
   {
     rule: "EXCH-05",
     what: "the exchange is JSON",
-    also: ["EXCH-01"],
     habits: () => ({
       request: (url, form) => ({
         url,
@@ -34,7 +33,6 @@ export const unencoded: BrokenService = [
   {
     rule: "EXCH-08",
     what: "the client secret is not encoded",
-    also: ["EXCH-01"],
     habits: (good) => ({
       request: (url, form, kind) => ({
         url,
@@ -64,7 +62,6 @@ export const otherGrant: BrokenService = [
   {
     rule: "EXCH-06",
     what: "the grant's type has another name",
-    also: ["EXCH-01"],
     habits: (good) => ({
       exchangeForm: (code, secret) => ({ ...good.exchangeForm(code, secret), grant_type: "code" }),
     }),
@@ -128,7 +125,6 @@ export const inHeaders: BrokenService = [
     rule: "FAIL-06",
     what: "redirects are followed",
     // The header with the secret is then sent to the redirect's target too.
-    also: ["SECR-03"],
     habits: () => ({ redirect: "follow" }),
   },
 ];
@@ -137,13 +133,11 @@ export const repeating: BrokenService = [
   {
     rule: "EXCH-03",
     what: "the code is exchanged twice",
-    also: ["IDEM-05", "EXCH-12", "TOMB-04"],
     habits: () => ({ exchangesTwice: true }),
   },
   {
     rule: "EXCH-11",
     what: "the first invalid_grant is final",
-    also: ["IDEM-06"],
     habits: (good) => ({
       waitMs: (tries, status, retryAfter, kind) =>
         kind === "exchange" && status === 400 ? null : good.waitMs(tries, status, retryAfter, kind),
@@ -152,7 +146,6 @@ export const repeating: BrokenService = [
   {
     rule: "TOK-02",
     what: "a refresh calls itself something else",
-    also: ["ASYNC-12"],
     habits: (good) => ({
       refreshForm: (resource, secret) => ({ ...good.refreshForm(resource, secret), grant_type: "refresh" }),
     }),
@@ -213,7 +206,6 @@ export const mixedUp: BrokenService = [
   {
     rule: "TOK-03",
     what: "the access token is sent for the refresh token",
-    also: ["ASYNC-12"],
     habits: (good) => ({
       refreshForm: (resource, secret) => ({
         ...good.refreshForm(resource, secret),
@@ -278,15 +270,6 @@ export const unfinished: BrokenService = [
     }),
   },
   {
-    rule: "ASYNC-11",
-    what: "the first 429 of the API is the end",
-    habits: (good) => ({
-      waitMs: (tries, status, retryAfter, kind) =>
-        kind === "api" && status === 429 ? null : good.waitMs(tries, status, retryAfter, kind),
-    }),
-  },
-  { rule: "ASYNC-12", what: "a 401 is only waited out", habits: () => ({ refreshesAt401: false }) },
-  {
     rule: "ASYNC-13",
     what: "a token has a column of 255 characters",
     habits: (good) => ({
@@ -306,11 +289,25 @@ export const unfinished: BrokenService = [
   },
 ];
 
+export const limited: BrokenService = [
+  {
+    rule: "ASYNC-11",
+    what: "the first 429 of the API is the end",
+    habits: (good) => ({
+      waitMs: (tries, status, retryAfter, kind) =>
+        kind === "api" && status === 429 ? null : good.waitMs(tries, status, retryAfter, kind),
+    }),
+  },
+];
+
+export const waitedOut: BrokenService = [
+  { rule: "ASYNC-12", what: "a 401 is only waited out", habits: () => ({ refreshesAt401: false }) },
+];
+
 export const onlyReading: BrokenService = [
   {
     rule: "ASYNC-10",
     what: "what it reads is asked for again, what it changes is not",
-    also: ["ASYNC-11", "ASYNC-12"],
     habits: (good) => ({
       finish: (uuid, config) => [{ method: "GET", path: `/addons/${uuid}` }, ...good.finish(uuid, config)],
       repeats: ({ method }) => method === "GET",
@@ -320,9 +317,8 @@ export const onlyReading: BrokenService = [
 
 export const configDropped: BrokenService = [
   {
-    rule: "ASYNC-11",
+    rule: "ASYNC-10",
     what: "the end is told although the config vars did not arrive",
-    also: ["ASYNC-10", "ASYNC-12"],
     habits: () => ({ skips: ({ method }) => method === "PATCH" }),
   },
 ];
@@ -331,7 +327,6 @@ export const endDropped: BrokenService = [
   {
     rule: "ASYNC-10",
     what: "the end is told once, whether it is heard or not",
-    also: ["ASYNC-11", "ASYNC-12"],
     habits: () => ({ repeats: ({ method }) => method !== "POST" }),
   },
 ];
@@ -340,7 +335,6 @@ export const unmarked: BrokenService = [
   {
     rule: "SECR-03",
     what: "the client secret goes to the API in the place of a token",
-    also: ["ASYNC-03", "ASYNC-08"],
     habits: (good) => ({
       apiHeaders: (resource, settings) => ({
         ...good.apiHeaders(resource, settings),
@@ -354,7 +348,6 @@ export const otherShape: BrokenService = [
   {
     rule: "ASYNC-05",
     what: "config vars are sent as an object",
-    also: ["ASYNC-03"],
     habits: (good) => ({
       finish: (uuid, config) => [
         { ...good.finish(uuid, config)[0]!, body: { config } },
@@ -404,7 +397,6 @@ export const absentMinded: BrokenService = [
   {
     rule: "ASYNC-07",
     what: "the first call alone asks for a version of the API",
-    also: ["ASYNC-03"],
     habits: laterHeaders((headers) => ({ ...headers, accept: "application/json" })),
   },
   {
