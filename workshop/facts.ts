@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { type Fact, URGENCIES } from "../src/operator/facts/fact.ts";
 import { FACTS } from "../src/operator/facts/facts.ts";
 import { ACTIONS } from "../src/operator/pages/findings.tsx";
+import { anchorOf } from "../src/operator/runbook.ts";
 
 // Lists what may be wrong: npx tsx workshop/facts.ts writes the table of docs/operate.md anew.
 
@@ -39,13 +40,6 @@ function cells(fact: Row): string[] {
     `[${runbook}](#${anchorOf(runbook)})`,
   ];
 }
-
-/** The anchor of a heading, as GitHub makes it. */
-export const anchorOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replace(/[^\w -]/g, "")
-    .replaceAll(" ", "-");
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
   writeFileSync(RUNBOOK, listed(readFileSync(RUNBOOK, "utf8")));

@@ -14,14 +14,23 @@ type Login = readonly [user: string, password: Secret | undefined];
  * Guards that check a password; `null` where none is set. The operator may read the metrics, too. `release` sends all
  * delayed refusals.
  */
-export function guardsOf({ config, metrics, pace }: Pick<Context, "config" | "metrics" | "pace">) {
+export function guardsOf({
+  config,
+  metrics,
+  pace,
+  presence,
+}: Pick<Context, "config" | "metrics" | "pace" | "presence">) {
   const { addonId, addonPassword, addonPasswordPrevious, operatorPassword, metricsPassword } = config;
   const operator: Login = ["operator", operatorPassword];
   const refusals = createRefusals(pace);
   const guard = (door: Door, ...logins: Login[]) => {
     const rights = logins.flatMap(([user, password]) => (password ? `${user}:${password.reveal()}` : []));
-    const refused = () => metrics.wrongPassword(door);
-    return rights.length > 0 ? authenticate(door, oneOf(rights), { ...refusals, refused }) : null;
+    const refused = (user: string | null) => {
+      metrics.wrongPassword(door);
+      if (door === "platform" && user === addonId) presence.called(false);
+    };
+    const letIn = () => door === "platform" && presence.called(true);
+    return rights.length > 0 ? authenticate(door, oneOf(rights), { ...refusals, refused, letIn }) : null;
   };
   return {
     platform: guard("platform", [addonId, addonPassword], [addonId, addonPasswordPrevious])!,
@@ -38,10 +47,23 @@ export function guardsOf({ config, metrics, pace }: Pick<Context, "config" | "me
 function authenticate(
   door: Door,
   isRight: (given: string) => boolean,
-  { hold, refused }: { hold(request: Request, response: Response): Promise<void>; refused(): void },
+  {
+    hold,
+    refused,
+    letIn,
+  }: {
+    hold(request: Request, response: Response): Promise<void>;
+    /** `user`: null if the request names none that can be read. */
+    refused(user: string | null): void;
+    letIn(): void;
+  },
 ): RequestHandler {
-  const letIn = basicAuth({
-    authorizer: (user: string, password: string) => isRight(`${user}:${password}`),
+  let lastUser: string | null = null;
+  const check = basicAuth({
+    authorizer: (user: string, password: string) => {
+      lastUser = user;
+      return isRight(`${user}:${password}`);
+    },
     challenge: true,
     realm: door,
     // Thrown, so that it gets the form of every other refusal: JSON, or a page.
@@ -51,17 +73,19 @@ function authenticate(
   });
   return (request, response, next) => {
     let isIn = false;
+    lastUser = null;
     try {
-      letIn(withStrictHeader(request), response, () => (isIn = true));
+      check(withStrictHeader(request), response, () => (isIn = true));
     } catch (refusal) {
       // The body of a refused request is not read, so the connection cannot be used again.
       response.setHeader("Connection", "close");
       // A request without a password is not counted as a wrong password.
       if (request.headers.authorization === undefined) return next(refusal);
-      refused();
+      refused(lastUser);
       return void hold(request, response).then(() => next(refusal));
     }
     if (!isIn) return;
+    letIn();
     nowAuthenticated(response);
     next();
   };

@@ -141,6 +141,11 @@ const OF_WORK = [
     marksOf("gone_at_platform"),
   ),
   counting(
+    "addon_plan_differs",
+    "Resources for which the platform has another plan than the service was given, to 10000",
+    marksOf("plan_differs"),
+  ),
+  counting(
     "addon_unknown_resources",
     "Resources that the platform asked about and that were never provisioned here, to 10000",
     marksOf("unknown_resource"),

@@ -1,4 +1,5 @@
 import type { OperatorAction } from "../database/client/client.ts";
+import type { Database } from "../database/database.ts";
 import {
   anyRow,
   columnsOf,
@@ -53,6 +54,31 @@ const insert = statement<NewAction, Pick<StoredAction, "id">>("insert_action").s
 const ofForm = statement<Pick<OperatorAction, "form">, StoredAction>("find_action_of_form").sql(
   `SELECT ${ACTION} FROM operator_actions a WHERE a.form = :form`,
 );
+
+type Same = Pick<OperatorAction, "action" | "uuid" | "form">;
+// Who waits for the lock sees in the next statement what its holder wrote.
+const lock = statement<Pick<Same, "action" | "uuid">>("lock_action").sql(
+  `SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'operator action', :action::text, :uuid::text), 0))`,
+);
+const running = statement<Same & { stoppedSeconds: number }, StoredAction>("find_running_action").sql(
+  `SELECT ${ACTION} FROM operator_actions a
+   WHERE a.action = :action AND a.uuid IS NOT DISTINCT FROM :uuid::uuid AND a.form <> :form AND a.state = 'running'
+     AND a.seen_at > now() - make_interval(secs => :stoppedSeconds) ORDER BY a.id LIMIT 1`,
+);
+
+/**
+ * The same as {@link writeAction}, unless the same action of another form runs, perhaps another operator's: then that one,
+ * with `isAnother`. Of those who ask at the same moment, one begins it. `stoppedSeconds`: after so long without a sign of
+ * it, its process has ended.
+ */
+export const writeActionAlone = (db: Database, request: ActionRequest, stoppedSeconds: number) =>
+  db.transaction(async (tx) => {
+    const { action, uuid, form } = request;
+    await tx.query(lock, { action, uuid });
+    const other = await oneRow(tx, running, { action, uuid, form, stoppedSeconds });
+    if (other) return { ...other, isNew: false, isAnother: true };
+    return { ...(await writeAction(tx, request)), isAnother: false };
+  });
 
 /** The action of this form. `isNew`: it was written just now. */
 export async function writeAction(db: Queryable, { operator, ...request }: ActionRequest) {

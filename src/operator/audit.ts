@@ -7,6 +7,7 @@ import {
   type ActionRequest,
   type Operator,
   writeAction,
+  writeActionAlone,
   writeEnd,
   writeProgress,
 } from "./audit-store.ts";
@@ -19,22 +20,27 @@ export const BY_PASSWORD: Operator = { name: "operator", account: null, address:
 
 /**
  * Writes the beginning of an action. `isNew`: this request wrote it, perhaps in an earlier try of which the
- * acknowledgement was lost; false: its form was sent before.
+ * acknowledgement was lost; false: its form was sent before. `isAlone`: if the same action runs for another form, nothing is
+ * written, and the answer is that one, with `isAnother`.
  */
 export async function beginAction(
   db: Database,
   request: ActionRequest,
-): Promise<{ id: number; isNew: boolean }> {
+  { isAlone = false } = {},
+): Promise<{ id: number; isNew: boolean; isAnother: boolean }> {
   let tries = 0;
   let isNew = false;
   const stored = await retryWhileUnreachable(async () => {
     tries += 1;
-    const written = await writeAction(db, request);
+    const written = isAlone
+      ? await writeActionAlone(db, request, STOPPED_AFTER_MS / 1_000)
+      : { ...(await writeAction(db, request)), isAnother: false };
     isNew = written.isNew;
     return written;
   });
   // Who sends a form twice may name both requests alike.
-  return { id: stored.id, isNew: isNew || (tries > 1 && stored.requestId === request.requestId) };
+  const isOwn = isNew || (tries > 1 && stored.requestId === request.requestId);
+  return { id: stored.id, isNew: isOwn && !stored.isAnother, isAnother: stored.isAnother };
 }
 
 const SEEN_EVERY_MS = 1_000;
@@ -89,20 +95,6 @@ export async function findAction(db: Database, id: number): Promise<AuditEntry |
   const { operatorAction } = await db.prisma();
   const stored = await operatorAction.findUnique({ where: { id } });
   return stored && entryOf(stored, await databaseClock(db));
-}
-
-/**
- * The id of the same action, of another form, that is running: perhaps another operator's. `null` if there is none.
- */
-export async function runningAction(
-  db: Database,
-  { action, uuid, form }: Pick<ActionRequest, "action" | "uuid" | "form">,
-): Promise<number | null> {
-  const { operatorAction } = await db.prisma();
-  const seenAt = { gt: new Date((await databaseClock(db)) - STOPPED_AFTER_MS) };
-  const where = { action, uuid, form: { not: form }, state: "running", seenAt };
-  const found = await operatorAction.findFirst({ where, select: { id: true } });
-  return found && Number(found.id);
 }
 
 const ENTRIES_SIZE = 50;

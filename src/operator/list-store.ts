@@ -1,6 +1,8 @@
 import { type Database } from "../database/database.ts";
 import { oneRow, statement } from "../database/statement.ts";
 import { whereCan } from "../resources/states.ts";
+import { whereAnnouncing } from "../resources/step-kinds.ts";
+import { HAS_FAILED } from "../work/queue.ts";
 
 // What operators search the resources by. A search by a part reads all of them: an index for it (trigrams) would be updated
 // by each provision, and needs an extension that the database may not allow. 100,000 take 60 ms.
@@ -17,8 +19,11 @@ export interface Wanted {
   app: string | null;
   /** A part of the uuid, the name, the app's name or id, or the e-mail of who signed on; or the plan or the region. */
   text: string | null;
-  /** Only those of which the last call failed: in a step of these kinds, or for a credential in one of these states. */
-  failing: { kinds: readonly string[]; credentials: readonly string[] } | null;
+  /**
+   * Only those of which the last call failed: in a step of these kinds, or for a credential in one of these states.
+   * `isHanging`: those of which the call of such a step goes on for longer than {@link SLOW}.
+   */
+  failing: { kinds: readonly string[]; credentials: readonly string[]; isHanging?: boolean } | null;
   /** A part of what came of that call. */
   error: string | null;
 }
@@ -41,6 +46,13 @@ const SORTS = {
 export type Sort = keyof typeof SORTS;
 export const SORT_NAMES = Object.keys(SORTS) as Sort[];
 
+/** A call of a function that goes on for longer than this hangs, or is slow. */
+export const SLOW = "interval '10 seconds'";
+/** SQL condition: the vendor's function is being called for the step aliased `s`, and its call hangs. */
+const IS_HANGING =
+  `s.leased_until > now() AND s.attempts > 0 AND NOT ${HAS_FAILED} AND NOT ${whereAnnouncing("s")}
+         AND s.due_at < now() - ${SLOW}` as const;
+
 /** More are not counted, nor looked for among what fails. */
 export const MOST_IN_TOTAL = 100_000;
 const MOST_FAILING = 10_000;
@@ -52,6 +64,7 @@ export const IS_OF_APP = `(lower(r.app_name) = lower(:app) OR r.app_id::text = l
 
 type Values = Omit<Wanted, "failing"> & {
   isFailing: boolean;
+  isHanging: boolean;
   kinds: readonly string[];
   credentials: readonly string[];
 };
@@ -65,7 +78,8 @@ const WHERE = `(:state::text IS NULL OR r.state = :state) AND (:plan::text IS NU
      AND (NOT :isGone::bool OR (${whereCan("change_plan")}
        AND r.uuid IN (SELECT uuid FROM ledger_marks WHERE kind = 'gone_at_platform' LIMIT ${MOST_FAILING})))
      AND (NOT :isFailing::bool OR r.uuid IN (
-       (SELECT uuid FROM steps WHERE last_error IS NOT NULL AND kind = ANY(:kinds::text[])
+       (SELECT s.uuid FROM steps s WHERE :isHanging::bool AND ${IS_HANGING} AND kind = ANY(:kinds::text[]) LIMIT ${MOST_FAILING})
+       UNION ALL (SELECT uuid FROM steps WHERE NOT :isHanging::bool AND last_error IS NOT NULL AND kind = ANY(:kinds::text[])
           AND (:error::text IS NULL OR ${contains("last_error", ":error")}) LIMIT ${MOST_FAILING})
        UNION ALL (SELECT uuid FROM credentials WHERE last_error IS NOT NULL AND state = ANY(:credentials::text[])
           AND (:error::text IS NULL OR ${contains("last_error", ":error")}) LIMIT ${MOST_FAILING})))` as const;
@@ -113,8 +127,8 @@ export function listed(
   { failing, ...wanted }: Wanted,
   { sort, ...page }: Page & { sort: Sort },
 ): Promise<{ uuids: string[]; total: number }> {
-  const { kinds, credentials } = failing ?? { kinds: [], credentials: [] };
-  const values = { ...wanted, isFailing: failing !== null, kinds, credentials };
+  const { kinds, credentials, isHanging = false } = failing ?? { kinds: [], credentials: [] };
+  const values = { ...wanted, isFailing: failing !== null, isHanging, kinds, credentials };
   const { [sort]: inOrder, total } = STATEMENTS[wanted.credential === null ? "resources" : "credentials"];
   return db.planned(async (tx) => {
     const uuids = (await tx.query(inOrder, { ...values, ...page })).map(({ uuid }) => uuid);

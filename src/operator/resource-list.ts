@@ -3,7 +3,7 @@ import { type Database } from "../database/database.ts";
 import { mayBeOfOneStatement } from "../database/retry.ts";
 import { KitError } from "../errors.ts";
 import { RESOURCE_STATES } from "../resources/states.ts";
-import { STEP_KINDS } from "../resources/step-kinds.ts";
+import { STEP_KINDS, VENDOR_CALL_KINDS } from "../resources/step-kinds.ts";
 import { readUuid } from "../values.ts";
 import { UsedWrongly } from "./errors.ts";
 import { listed, LONGEST_LIST_MS, MOST_IN_TOTAL, type Sort, SORT_NAMES, type Wanted } from "./list-store.ts";
@@ -18,7 +18,7 @@ export interface Search {
   text?: string | undefined;
   /** Of the resource, of its credential, or `gone_at_platform`. */
   state?: string | undefined;
-  /** What fails: a kind of step, `exchange`, `refresh`, or `any` of these. */
+  /** What fails: a kind of step, `exchange`, `refresh`, or `any` of these; `hanging`: a call of a function that goes on. */
   failing?: string | undefined;
   /** A part, in any case, of the last error. */
   error?: string | undefined;
@@ -37,7 +37,9 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   exchange: ["grant_pending"],
   refresh: ["active", "needs_reauth"],
 };
-export const FAILING: readonly string[] = ["any", ...Object.keys(CALLS), ...STEPS];
+/** A call of a function of the vendor's that goes on. */
+const HANGING = "hanging";
+export const FAILING: readonly string[] = ["any", HANGING, ...Object.keys(CALLS), ...STEPS];
 
 const oneOf = (what: string, known: readonly string[], given: string | undefined) => {
   if (given !== undefined && !known.includes(given))
@@ -82,6 +84,8 @@ function failingOf({ failing, ...search }: Search): Pick<Wanted, "failing" | "er
       failing: error === null ? null : { kinds: STEPS, credentials: [...STATES_OF_RESOURCES] },
     };
   const isAny = failing === "any";
+  if (failing === HANGING)
+    return { error, failing: { kinds: VENDOR_CALL_KINDS, credentials: [], isHanging: true } };
   const kinds = STEPS.filter((kind) => isAny || kind === failing);
   const credentials = Object.keys(CALLS).flatMap((call) => (isAny || call === failing ? CALLS[call]! : []));
   return { error, failing: { kinds, credentials } };

@@ -21,6 +21,7 @@ import {
 } from "../resources/step-kinds.ts";
 import { NOTICED } from "../work/lease.ts";
 import { ALARM_AFTER_ATTEMPTS, HAS_FAILED, IS_LATE, STEP_COLUMNS, type StepRow } from "../work/queue.ts";
+import { SLOW } from "./list-store.ts";
 import { MOST_COUNTED } from "./wording.ts";
 
 // What operators' actions read of many resources, and the little that they write besides what the rooms themselves do.
@@ -97,12 +98,18 @@ const latestOf = (lane: LaneName) => `(SELECT uuid, kind, attempts, last_error, 
      WHERE due_at IS NOT NULL AND ${whereIn(lane)}
        -- Passes over what was not tried yet, such as the retiring of credentials in two hours.
        AND (attempts > 0 OR detail ? 'said') ORDER BY due_at DESC LIMIT ${MOST_COUNTED})`;
-const stuck = statement<object, Counted & { kinds: string[] }>("stuck_steps").sql(
-  `SELECT count(*)::int AS count, coalesce(array_agg(DISTINCT kind), '{}') AS kinds,
-     coalesce((array_agg(uuid::text ORDER BY attempts DESC, uuid))[1:5], '{}') AS some
-   FROM (${LANE_NAMES.map(latestOf).join(" UNION ALL ")}) latest
-   WHERE (attempts >= ${ALARM_AFTER_ATTEMPTS} AND last_error IS NOT NULL)
-     OR ${IS_LATE}`,
+/** Of the rows of `found`, five resources; one may have several rows. */
+const someOf = (first: string) =>
+  `coalesce((SELECT array_agg(uuid) FROM (SELECT uuid::text FROM found GROUP BY uuid ORDER BY ${first}, uuid LIMIT 5) few), '{}')`;
+type OfSteps = Counted & { resources: number; kinds: string[] };
+const stuck = statement<object, OfSteps>("stuck_steps").sql(
+  `WITH found AS (
+     SELECT * FROM (${LANE_NAMES.map(latestOf).join(" UNION ALL ")}) latest
+     WHERE (attempts >= ${ALARM_AFTER_ATTEMPTS} AND last_error IS NOT NULL) OR ${IS_LATE}
+   )
+   SELECT count(*)::int AS count, count(DISTINCT uuid)::int AS resources, coalesce(array_agg(DISTINCT kind), '{}') AS kinds,
+     ${someOf("max(attempts) DESC")} AS some
+   FROM found`,
 );
 
 /** The put-off steps that have raised their alarm; `some`: resources that have one, those with the most tries first. */
@@ -131,21 +138,31 @@ type Failing = Counted & Pick<Credential, "lastError">;
 
 // Tokens that the platform refuses during a wave of refusals stay active, but the operator must know. They may be
 // millions, so a bounded part is read.
-const failing = statement<object, Failing & { leftSeconds: number }>("failing_tokens").sql(
-  `SELECT count(*)::int AS count, extract(epoch FROM min(expires_at) - now())::float8 AS "leftSeconds",
+const failing = statement<object, FailingTokens>("failing_tokens").sql(
+  `SELECT rejected_at IS NOT NULL AS "isRefused", count(*)::int AS count, extract(epoch FROM min(expires_at) - now())::float8 AS "leftSeconds",
+     extract(epoch FROM now() - min(rejected_at))::float8 AS "refusedSeconds",
      (array_agg(last_error ORDER BY expires_at) FILTER (WHERE last_error IS NOT NULL))[1] AS "lastError",
-     coalesce((array_agg(uuid::text ORDER BY expires_at, uuid))[1:5], '{}') AS some
-   FROM ((SELECT uuid, expires_at, last_error FROM credentials
+     (array_agg(uuid::text ORDER BY expires_at, uuid))[1:5] AS some
+   FROM ((SELECT uuid, expires_at, last_error, rejected_at FROM credentials
      WHERE state = 'active' AND (attempts >= 3 OR rejected_at < now() - interval '1 minute')
        AND (attempts >= 3 OR rejected_at IS NOT NULL) LIMIT ${MOST_COUNTED})
    -- Those that failed once or twice are tried again soon, so they are among what is due next.
-   UNION (SELECT uuid, expires_at, last_error FROM (SELECT * FROM credentials
+   UNION (SELECT uuid, expires_at, last_error, rejected_at FROM (SELECT * FROM credentials
        WHERE state IN ('active', 'needs_reauth', 'signed_in') ORDER BY due_at LIMIT ${MOST_COUNTED}) next
-     WHERE state = 'active' AND attempts > 0 AND last_error IS NOT NULL)) few WHERE NOT ${whereGone("few.uuid")}`,
+     WHERE state = 'active' AND attempts > 0 AND last_error IS NOT NULL)) few WHERE NOT ${whereGone("few.uuid")} GROUP BY 1`,
 );
 
-/** Tokens whose refresh fails; `leftSeconds`: how long the first one has left. */
-export const failingTokens = async (db: Queryable) => (await oneRow(db, failing))!;
+/** Tokens that the platform refuses (`isRefused`), or whose refresh fails. */
+export interface FailingTokens extends Failing {
+  isRefused: boolean;
+  /** How long the first access token has left. */
+  leftSeconds: number;
+  /** Since the first was refused; null: none was. */
+  refusedSeconds: number | null;
+}
+
+/** A row for each of the two kinds that there is. */
+export const failingTokens = (db: Queryable) => db.query(failing);
 
 const failingExchanges = statement<object, Failing & { ageSeconds: number }>("failing_grants").sql(
   `SELECT count(*)::int AS count, extract(epoch FROM now() - min(grant_deadline))::float8 + ${GRANT_SECONDS} AS "ageSeconds",
@@ -160,8 +177,6 @@ const failingExchanges = statement<object, Failing & { ageSeconds: number }>("fa
 /** Grants whose exchange failed so far; `ageSeconds`: how long ago the first one came. */
 export const failingGrants = async (db: Queryable) => (await oneRow(db, failingExchanges))!;
 
-/** A call of a function that goes on for longer than this hangs, or is slow. */
-const SLOW = "interval '10 seconds'";
 const kinds = VENDOR_CALL_KINDS.map((kind) => `('${kind}')`).join();
 // The same work as that of the metrics `addon_your_service_failing` and `…_under_way`, but that a call has a while to end.
 const trouble = statement<object, Trouble>("trouble_of_functions").sql(
@@ -188,16 +203,19 @@ export interface Trouble extends Counted, Pick<StoredStep, "lastError"> {
 
 export const troubleOfFunctions = (db: Queryable) => db.query(trouble);
 
-type FailingSteps = Pick<Trouble, "count" | "seconds" | "some" | "lastError"> & { kinds: string[] };
+type FailingSteps = OfSteps & Pick<Trouble, "seconds" | "lastError">;
 
 const atPlatform = statement<object, FailingSteps>("failing_at_platform").sql(
-  `SELECT count(*)::int AS count, coalesce(array_agg(DISTINCT kind), '{}') AS kinds,
-     greatest(extract(epoch FROM now() - min(coalesce((detail->>'dueSince')::timestamptz, due_at))), 0)::float8 AS seconds,
-     coalesce((array_agg(uuid::text ORDER BY due_at, uuid))[1:5], '{}') AS some, (array_agg(last_error ORDER BY due_at))[1] AS "lastError"
-   FROM (SELECT kind, uuid, due_at, detail, last_error FROM steps s
+  `WITH found AS (
+     SELECT kind, uuid, due_at, detail, last_error FROM steps s
      WHERE last_error IS NOT NULL AND (NOT ${IS_VENDOR_CALL} OR ${whereAnnouncing("s")} OR detail ? 'isOfPlatform')
        -- What is stuck has its own alarm.
-       AND attempts < ${ALARM_AFTER_ATTEMPTS} LIMIT ${MOST_COUNTED}) few`,
+       AND attempts < ${ALARM_AFTER_ATTEMPTS} LIMIT ${MOST_COUNTED}
+   )
+   SELECT count(*)::int AS count, count(DISTINCT uuid)::int AS resources, coalesce(array_agg(DISTINCT kind), '{}') AS kinds,
+     greatest(extract(epoch FROM now() - min(coalesce((detail->>'dueSince')::timestamptz, due_at))), 0)::float8 AS seconds,
+     ${someOf("min(due_at)")} AS some, (array_agg(last_error ORDER BY due_at))[1] AS "lastError"
+   FROM found`,
 );
 
 /** Steps whose last call failed at the platform, and that are not stuck yet; `some`: resources that have one. */

@@ -82,6 +82,9 @@ const WIDE = `
     .more { display: flex; flex-wrap: wrap; gap: 0 1.5rem; margin: 0; font-size: 0.9rem; } }
   article.urgent { border-color: var(--bad); }
   article.remark { border-color: var(--line); }
+  article.caused { margin-left: 1.5rem; }
+  .runbook { overflow-wrap: anywhere; :is(h2, h3) { scroll-margin-top: 1rem; margin-top: 2rem; } table { font-size: 0.85rem; }
+    :target { color: var(--pico-primary); } }
   .whom { padding: 0; margin: 0 0 0.35rem; display: flex; flex-wrap: wrap; gap: 0 1.25rem;
     li { list-style: none; margin: 0; overflow-wrap: anywhere; } }
   .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); gap: 0.75rem; margin: 0 0 1rem;

@@ -48,6 +48,8 @@ interface PlanCardProps {
 export function PlanCard({ offer, resource: { plan, isChangingPlan }, dashboard }: PlanCardProps) {
   const sold = Object.hasOwn(offer.plans, plan) ? offer.plans[plan]! : null;
   const included = sold ? includedIn(offer, sold) : [];
+  const price = sold?.price && (["price", priceInWords(sold.price)] as const);
+  const facts = price ? [price, ...included] : included;
   return (
     <section class="card plan">
       <h2>Plan</h2>
@@ -56,9 +58,8 @@ export function PlanCard({ offer, resource: { plan, isChangingPlan }, dashboard 
         {isChangingPlan && <State tone="busy">the change is under way</State>}
       </p>
       {sold && <p>{sold.description}</p>}
-      {sold?.price && <p class="price">{capital(priceInWords(sold.price))}</p>}
-      {included.length > 0 && (
-        <Facts of={included.map(([name, amount]) => [capital(name), amountInWords(amount)])} />
+      {facts.length > 0 && (
+        <Facts of={facts.map(([name, amount]) => [capital(name), amountInWords(amount)])} />
       )}
       {dashboard !== null && (
         <p class="foot">

@@ -28,7 +28,8 @@ export async function noteMisconfigured(
     .filter((name) => new RegExp(`\\b${name}\\b`).test(message));
   const why = names.length > 0 ? names.join(", ") : storable(message.split("\n")[0]!);
   const identity = { id, role, host: os.hostname(), pid: process.pid, ...build, keyId: null, keyIds: [] };
-  const nothing = { refused: null, beats: 0, ahead: { database: null, platform: null } };
+  const calls = { wrongPasswords: 0, wrongAgoSeconds: null, rightAgoSeconds: null };
+  const nothing = { refused: null, beats: 0, ahead: { database: null, platform: null }, calls };
   const beat = { state: "misconfigured", why, upSeconds: process.uptime(), ...nothing } as const;
   try {
     const { databaseUrl, databaseCa } = readConfig(readEnvironment(), ["databaseUrl", "databaseCa"]);

@@ -104,6 +104,10 @@ export function apart(ahead: Ahead, process = "this process's"): Apart | null {
   return found("The platform's", `the database's and ${process}`, platform - db / 2, THEIRS);
 }
 
+/** The clock of a process is wrong: two others agree. */
+export const ofProcess = (process: string, others: string, aheadSeconds: number): Apart =>
+  found(process, others, aheadSeconds, OURS);
+
 function found(whose: string, others: string, aheadSeconds: number, fix: string): Apart {
   const seconds = Math.round(Math.abs(aheadSeconds));
   const how = `${seconds} s ${aheadSeconds > 0 ? "ahead of" : "behind"}`;

@@ -1,5 +1,5 @@
 import type { Sample } from "../metrics/metrics.ts";
-import { type Apart, apart, type Pair, pairsOf } from "./clocks.ts";
+import { type Apart, apart, APART_SECONDS, ofProcess, type Pair, pairsOf } from "./clocks.ts";
 import type { Process } from "./store.ts";
 
 // What the rows of all processes say together: for the metrics, the doctor and the operator's pages.
@@ -13,6 +13,10 @@ export const running = (all: readonly Process[]): Process[] =>
   all.filter(({ state }) => ["starting", "ready", "stopping"].includes(state));
 
 export const ready = (all: readonly Process[]): Process[] => all.filter(({ state }) => state === "ready");
+
+/** Those that run as far as their rows say, and have missed two beats. */
+export const late = (all: readonly Process[], lateSeconds: number): Process[] =>
+  running(all).filter(({ beatSeconds }) => beatSeconds > lateSeconds / 2);
 
 export const missing = (all: readonly Process[]): Process[] => all.filter(({ state }) => state === "missing");
 
@@ -44,9 +48,21 @@ export function buildsBesideEachOther(all: readonly Process[]): { builds: string
   return { builds, seconds: builds.length > 1 ? Math.min(...oldest.values()) : 0 };
 }
 
+/** Processes on one machine have one clock, and do not confirm each other. */
+const agrees = ({ ahead }: Process) => ahead.database !== null && Math.abs(ahead.database) < APART_SECONDS;
+
 /** The largest difference of clocks that a process has measured, if it is a fault. */
 export function clocksApart(all: readonly Process[]): Apart | null {
-  const found = running(all).flatMap((each) => apart(each.ahead, `${named(each)}'s`) ?? []);
+  const measured = running(all);
+  const found = measured.flatMap((each) => {
+    const whose = `${named(each)}'s`;
+    const { database, platform } = each.ahead;
+    const confirming =
+      platform === null && measured.find((other) => other.host !== each.host && agrees(other));
+    if (database !== null && Math.abs(database) >= APART_SECONDS && confirming)
+      return ofProcess(whose, `the database's and ${named(confirming)}'s`, -database);
+    return apart(each.ahead, whose) ?? [];
+  });
   return found.sort((one, other) => other.seconds - one.seconds)[0] ?? null;
 }
 

@@ -55,6 +55,7 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
   let state: OwnState = "starting";
   let why: string | null = null;
   let refused: (RefusedWrite & { atMs: number }) | null = null;
+  const calls = { wrong: 0, wrongMs: 0, rightMs: -1 };
   let timer: NodeJS.Timeout | undefined;
   /** Of the beats, one after the other. */
   let last: Promise<void> = Promise.resolve();
@@ -78,6 +79,11 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
           ahead: clocks.ahead(),
           beats: (beats.sent += 1),
           refused: refused && { ...refused, agoSeconds: secondsSince(refused.atMs) },
+          calls: {
+            wrongPasswords: calls.wrong,
+            wrongAgoSeconds: calls.wrong > 0 ? secondsSince(calls.wrongMs) : null,
+            rightAgoSeconds: calls.rightMs < 0 ? null : secondsSince(calls.rightMs),
+          },
         },
         lateSeconds,
       );
@@ -149,6 +155,13 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
     become(next: "ready" | "stopping"): void {
       state = next;
       void beatNow();
+    },
+    /** Notes a call with the platform's user, and whether its password was right; the next beat stores it. */
+    called(isRight: boolean): void {
+      const nowMs = performance.now();
+      if (isRight) calls.rightMs = nowMs;
+      else if (calls.wrong === 0) calls.wrongMs = nowMs;
+      calls.wrong = isRight ? 0 : calls.wrong + 1;
     },
     /** Notes an error of a statement, if the database refused a write for its own state; the next beat stores it. */
     failed(error: unknown, { name, isWrite }: Failed): void {

@@ -44,6 +44,15 @@ export interface Beat extends Pick<ProcessRow, "why" | "beats"> {
   upSeconds: number;
   refused: (RefusedWrite & { agoSeconds: number }) | null;
   ahead: Ahead;
+  calls: Calls;
+}
+
+/** The platform's calls: how many had a wrong password since the last one with the right password. */
+export interface Calls {
+  wrongPasswords: number;
+  /** Of the first of these; null: there was none. */
+  wrongAgoSeconds: number | null;
+  rightAgoSeconds: number | null;
 }
 
 /** SQL condition on a process: it has not said that it ended. */
@@ -56,7 +65,7 @@ type Written = Identity &
   Pick<Beat, "state" | "why" | "upSeconds" | "beats"> &
   Pick<ProcessRow, "refusedState" | "refusedReason" | "databaseAhead" | "platformAhead"> & {
     refusedAgoSeconds: number | null;
-  };
+  } & Calls;
 
 // One row, found by its key. It is inserted again if it was pruned, or lost with a restore.
 const beat = statement<Written, Answer>("process_beat").sql(
@@ -66,18 +75,22 @@ const beat = statement<Written, Answer>("process_beat").sql(
    ), written AS (
      INSERT INTO processes AS p (id, role, host, pid, version, commit, node, key_id, key_ids,
        state, why, started_at, beat_at, steady_since,
-       refused_at, refused_state, refused_reason, database_ahead, platform_ahead, beats)
+       refused_at, refused_state, refused_reason, database_ahead, platform_ahead, beats,
+       wrong_passwords, wrong_passwords_since, right_password_at)
      VALUES (:id, :role, :host, :pid, :version, :commit, :node, :keyId, :keyIds,
        :state, :why, now() - make_interval(secs => :upSeconds::float8), now(), now(),
        now() - make_interval(secs => :refusedAgoSeconds::float8), :refusedState, :refusedReason,
-       :databaseAhead, :platformAhead, :beats)
+       :databaseAhead, :platformAhead, :beats,
+       :wrongPasswords, now() - make_interval(secs => :wrongAgoSeconds::float8),
+       now() - make_interval(secs => :rightAgoSeconds::float8))
      ON CONFLICT (id) DO UPDATE SET state = excluded.state, why = excluded.why, beat_at = now(), missed_at = NULL,
        -- Begins again after a gap, and after a jump of the database's clock.
        steady_since = CASE WHEN now() - p.beat_at BETWEEN interval '0' AND make_interval(secs => :lateSeconds::float8 / 2)
          THEN p.steady_since ELSE now() END,
        refused_at = excluded.refused_at, refused_state = excluded.refused_state, refused_reason = excluded.refused_reason,
        database_ahead = excluded.database_ahead, platform_ahead = excluded.platform_ahead,
-       beats = excluded.beats
+       beats = excluded.beats, wrong_passwords = excluded.wrong_passwords,
+       wrong_passwords_since = excluded.wrong_passwords_since, right_password_at = excluded.right_password_at
      -- A process that has ended stays so: a beat that hung on its way may arrive after the last one.
      WHERE p.${RUNS} RETURNING p.id
    )
@@ -109,11 +122,12 @@ export interface Answer {
 export async function writeBeat(
   db: Queryable,
   identity: Identity,
-  { state, why, upSeconds, refused, ahead, beats }: Beat,
+  { state, why, upSeconds, refused, ahead, beats, calls }: Beat,
   lateSeconds: number,
 ): Promise<Answer> {
   const answer = await oneRow(db, beat, {
     ...identity,
+    ...calls,
     state,
     why,
     upSeconds,
@@ -188,6 +202,7 @@ export interface Process extends RowOf<typeof SHOWN> {
   startSeconds: number;
   lastRefusedWrite: (RefusedWrite & { at: string; agoSeconds: number }) | null;
   ahead: Ahead;
+  calls: Calls;
 }
 
 const column = (member: keyof ProcessRow) => `p.${snakeCase(member)}`;
@@ -200,7 +215,9 @@ const list = statement<Late, Process>("list_processes").sql(
      ${ago("beatAt")} AS "beatSeconds", ${ago("startedAt")} AS "startSeconds",
      CASE WHEN p.refused_at IS NOT NULL THEN json_build_object('state', p.refused_state, 'reason', p.refused_reason,
        'at', ${time("refusedAt")}, 'agoSeconds', ${ago("refusedAt")}) END AS "lastRefusedWrite",
-     json_build_object('database', p.database_ahead, 'platform', p.platform_ahead) AS ahead
+     json_build_object('database', p.database_ahead, 'platform', p.platform_ahead) AS ahead,
+     json_build_object('wrongPasswords', p.wrong_passwords, 'wrongAgoSeconds', ${ago("wrongPasswordsSince")},
+       'rightAgoSeconds', ${ago("rightPasswordAt")}) AS calls
    FROM processes p ORDER BY p.${RUNS} DESC, p.started_at DESC, p.id LIMIT 1000`,
 );
 

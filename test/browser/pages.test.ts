@@ -3,6 +3,7 @@ import { h } from "preact";
 import type { CustomerPage } from "../../src/people/contract.ts";
 import { aWorldOfAnOperator, aWorldOfOperators, PASSWORD } from "../operator/pages/operator.ts";
 import { aWorldOfCustomers, type Form } from "../people/customers.ts";
+import { aVendor } from "../support/a-vendor.ts";
 import { aVisitor, chromiumPath, lookOf, LOOKS, startChromium } from "../support/chromium.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { opened } from "../support/world.ts";
@@ -133,7 +134,26 @@ inChromium("operators with accounts", () => {
 });
 
 inChromium("an operator with a password", () => {
-  const operator = opened(() => aWorldOfAnOperator({ environment: { LEGACY_GRANTS: "on" } }));
+  const jobs = [
+    {
+      name: "meter",
+      at: "10 0 * * *",
+      run: () => Promise.reject(new Error("503 from https://kilns.example.com")),
+    },
+    {
+      name: "bill",
+      at: "0 4 * * 1",
+      timeZone: "Europe/Berlin",
+      missed: "each" as const,
+      run: async () => null,
+    },
+  ];
+  const operator = opened(() =>
+    aWorldOfAnOperator({
+      environment: { LEGACY_GRANTS: "on" },
+      parts: { vendor: Object.assign(aVendor(), { jobs }) },
+    }),
+  );
   let uuid: string;
   beforeAll(async () => {
     uuid = await operator.life.settled();
@@ -179,6 +199,7 @@ inChromium("an operator with a password", () => {
   it.each(LOOKS)("show the overview and find a resource: %s", async (_where, look) => {
     const { context, page, problems } = await anOperator({ ...look, bypassCSP: true });
     const begun = (await operator.press(`/resources/${uuid}/refresh`)).location!;
+    await operator.done("/jobs/meter/run-meter");
     for (const [name, path] of [
       ["overview", ""],
       ["resources", "/resources"],
@@ -186,6 +207,9 @@ inChromium("an operator with a password", () => {
       ["resource", `/resources/${uuid}`],
       ["events", "/events"],
       ["events-of-one-type", "/events?type=failed&plan=basic"],
+      ["jobs", "/jobs"],
+      ["job", "/jobs/meter"],
+      ["job-question", "/jobs/bill/run-bill"],
       ["ledgers", "/ledgers"],
       ["ledgers-question", "/ledgers/fix-gone_at_platform"],
       ["check-up", "/check-up"],

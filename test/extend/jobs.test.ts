@@ -195,6 +195,8 @@ describe("kit jobs run", () => {
       /^meter runs already since \S+ \S+ \(.+\) in kit \S+:\d+, as \S+ asked\. Nothing was begun\.$/;
     expect([code, data]).toEqual([1, { id: "job_runs", message: expect.stringMatching(words) }]);
     expect((await command(["jobs", "list"])).stdout).toMatch(/– meter runs in kit .+, as .+ asked\./);
+    const { data: list } = await json(["jobs", "list"]);
+    expect(list["jobs"]).toContainEqual(expect.objectContaining({ name: "meter", asked: null }));
     first.signal("SIGINT");
     expect(await first.ended).toMatchObject({
       code: 1,

@@ -131,6 +131,9 @@ export const plans = {
   ofAResourceOfTheKit: ({ plan }: KitResource<Ours>) =>
     // @ts-expect-error: "larg"
     plan === "larg",
+  inAFilter: (kit: Kit<Ours>) =>
+    // @ts-expect-error: "larg"
+    kit.resources.list({ plan: "larg" }),
   beforeAChange: (): Partial<YourService<Ours>> => ({
     async changePlan(_resource, previousPlan) {
       // @ts-expect-error: "larg"

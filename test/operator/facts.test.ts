@@ -4,7 +4,8 @@ import { ALARMS } from "../../src/metrics/metrics.ts";
 import type { Fact } from "../../src/operator/facts/fact.ts";
 import { ALARMS_WITHOUT_FACT, ALERTS_WITHOUT_FACT, FACTS } from "../../src/operator/facts/facts.ts";
 import { ACTIONS } from "../../src/operator/pages/findings.tsx";
-import { anchorOf, listed, RUNBOOK } from "../../workshop/facts.ts";
+import { anchorOf } from "../../src/operator/runbook.ts";
+import { listed, RUNBOOK } from "../../workshop/facts.ts";
 
 // One table of what may be wrong: the runbook, the alerts and the alarms are held to it.
 

@@ -49,6 +49,14 @@ describe("an action of the vendor's for operators", () => {
     expect((await operator.get(`/resources/${uuid}`)).text).toContain("operator: your-move done");
   });
 
+  it("has its name completed by the shell, where the service can be made", async () => {
+    const script = async (environment: Record<string, string>) =>
+      (await kit(environment, ["completion", "bash"], "", { vendor })).stdout;
+    const offered = /words='list move'/;
+    expect(await script(operator.world.environment as Record<string, string>)).toMatch(offered);
+    expect(await script({})).not.toMatch(offered);
+  });
+
   it("is listed and run by the command line, with its sentence in the audit trail", async () => {
     const list = await ofKit("action", "list");
     expect(list).toEqual(await ofKit("action"));

@@ -4,7 +4,8 @@ import type { Stage } from "../left.ts";
 import { begunNow } from "../left-store.ts";
 import type { How, Report } from "../report.ts";
 import type { Which } from "../work-through.ts";
-import { bulkOutcome, DONE, FAILED, jsonText, type Outcome, safe } from "./outcome.ts";
+import { bulkOutcome, DONE, FAILED, jsonText, linesOfReport, type Outcome, safe } from "./outcome.ts";
+import { writeItems } from "./pages.ts";
 import type { KitCommand, Session } from "./session.ts";
 import { type Seen, told, watch } from "./watch.ts";
 
@@ -29,6 +30,7 @@ export function addBulk(program: KitCommand): void {
       .command(verb)
       .argument("[uuid...]", "the resources; or --all")
       .option("--all", all)
+      .option("--json-lines", "a JSON line for each resource, and the sum on standard error")
       .summary(summary)
       .description(does)
       .addHelpText("after", left ? OF_MANY + WATCHED : OF_MANY)
@@ -42,22 +44,26 @@ interface Options {
   all?: boolean;
   yes?: boolean;
   watch?: boolean;
+  jsonLines?: boolean;
 }
 
 async function carryOut(
   session: Session,
   action: BulkAction,
   typed: readonly string[],
-  { all = false, yes = false, watch: isWatched = false }: Options,
+  { all = false, yes = false, watch: isWatched = false, jsonLines = false }: Options,
 ): Promise<Outcome> {
   if (all === typed.length > 0) throw new UsedWrongly("Name the resources by uuid, or say --all.");
+  if (jsonLines && isWatched) throw new UsedWrongly("Say --json-lines or --watch, not both.");
   const which = all ? "all" : typed.map(typedUuid);
   if (action.question && !yes) await session.confirm(action.question);
   const ctx = await session.context({ changes: true });
   const begun = isWatched ? await begunNow(ctx.db) : null;
   const how = session.how();
   const work = (during: How) => action.work(ctx, which, during);
-  const outcome = bulkOutcome(begun ? await told(session, how, work) : await work(how), action.doneWord);
+  const result = begun ? await told(session, how, work) : await work(how);
+  const outcome = bulkOutcome(result, action.doneWord);
+  if (jsonLines) return writeItems(session, linesOfReport(result), outcome);
   if (!begun || !action.left || how.signal.aborted) return outcome;
   const { data: report, show } = outcome;
   await session.write(session.isJson ? jsonText(report) : show(session.paint("stdout")));

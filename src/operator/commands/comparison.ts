@@ -19,7 +19,7 @@ export function outcomeOf(
   { findings, checked, next }: Comparison,
   fixed: Report | null,
   cures: Cures = CURES,
-): Outcome & { data: object } {
+): Outcome & { data: { differences: readonly object[]; [more: string]: unknown } } {
   const differences = findings.named().map((found) => differenceOf(found, cures));
   const unnamed = Object.entries(findings.unnamed());
   const isWhole = findings.faults().length === 0 && next === null;

@@ -75,6 +75,13 @@ export function bulkOutcome(report: Report, doneWord: string): Outcome {
   };
 }
 
+/** What became of each resource, for JSON lines. */
+export const linesOfReport = ({ done, failed, skipped }: Report): object[] => [
+  ...done.map((uuid) => ({ uuid, result: "done" })),
+  ...failed.map((each) => ({ ...each, result: "failed" })),
+  ...skipped.map((each) => ({ ...each, result: "skipped" })),
+];
+
 /** Lines that may hold text from elsewhere, made safe, with their marks in colour. */
 export function marked(paint: Paint, text: string): string {
   return safeLines(text).replace(/^✗/gm, paint.red("✗")).replace(/^[–!]/gm, paint.yellow);

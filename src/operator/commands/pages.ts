@@ -26,4 +26,19 @@ export async function writeLines<Item, Cursor>(
   return written(DONE);
 }
 
+/**
+ * Writes a line for each item of a report, as fast as the reader takes them; the rest of the outcome, in words, goes to
+ * standard error.
+ */
+export async function writeItems(
+  session: Session,
+  items: readonly object[],
+  outcome: Outcome,
+): Promise<Outcome> {
+  session.endProgress();
+  for (const item of items) if (!(await session.write(jsonText(item)))) break;
+  if (outcome.message) session.say(outcome.message);
+  return { ...outcome, isWritten: true };
+}
+
 const written = (exitCode: number): Outcome => ({ data: null, isWritten: true, exitCode, show: () => "" });

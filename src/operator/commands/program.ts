@@ -53,11 +53,16 @@ export async function createProgram(
     .addHelpText("after", ENDING);
   const called = typed.find((word) => !word.startsWith("-"));
   const own = COMMANDS.filter(([names]) => names.split(" ").includes(called ?? ""));
-  for (const [, load] of own.length > 0 ? own : COMMANDS) (await load())(program);
+  const isOfAll = own.length === 0 && !isVersion(typed);
+  for (const [, load] of isOfAll ? COMMANDS : own) (await load())(program);
   // Not in the table, because it describes all commands.
-  if (own.length === 0) (await import("./completion.ts")).addCompletion(program);
+  if (isOfAll) (await import("./completion.ts")).addCompletion(program);
   return program;
 }
+
+/** It needs no command. */
+const isVersion = (typed: readonly string[]) =>
+  typed.includes("--version") && typed.every((word) => ["--version", "--json"].includes(word));
 
 /** A command as it is typed, without options; a group lists its subcommands, so that nobody has to open each one's help. */
 function termOf(command: Command): string {

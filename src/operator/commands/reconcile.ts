@@ -8,6 +8,7 @@ import { counted } from "../wording.ts";
 import type { Report } from "../work-through.ts";
 import { blockOf, linesOf, outcomeOf } from "./comparison.ts";
 import { example } from "./outcome.ts";
+import { writeItems } from "./pages.ts";
 import type { KitCommand, Session } from "./session.ts";
 
 interface Options {
@@ -16,6 +17,7 @@ interface Options {
   yes?: boolean;
   after?: string;
   rate: number;
+  jsonLines?: boolean;
 }
 
 export function addReconcile(program: KitCommand): void {
@@ -31,6 +33,7 @@ export function addReconcile(program: KitCommand): void {
     .option("--yes", "do not ask")
     .option("--after <uuid>", "go on where a comparison was stopped", typedUuid)
     .option("--rate <n>", "ask the platform about so many resources a second", rate, 20)
+    .option("--json-lines", "a JSON line for each difference, and the sum on standard error")
     .description("compare what the platform has, what we have and what your backend has")
     .addHelpText(
       "after",
@@ -48,7 +51,10 @@ export function addReconcile(program: KitCommand): void {
         how,
       );
       const fixed = fix ? await fixAll(session, ctx, comparison, { kind: fix, yes }) : null;
-      return outcomeOf(comparison, fixed);
+      const outcome = outcomeOf(comparison, fixed);
+      if (!options.jsonLines) return outcome;
+      for (const fault of comparison.findings.faults()) session.complain(fault);
+      return writeItems(session, outcome.data.differences, outcome);
     });
 }
 
@@ -85,7 +91,9 @@ async function fixAll(
   refuseWave(kind, count, { alive: comparison.alive, backend: comparison.backend?.uuids.size() ?? null });
   if (!yes) {
     session.say(blockOf(session.paint(), kind, found));
-    await session.confirm(`${counted(found.length, "resource")}: ${await questionOf(ctx, kind)}`);
+    const others = count - found.length;
+    const later = others > 0 ? ` (${others} more are not named: run it again for these)` : "";
+    await session.confirm(`${counted(found.length, "resource")}${later}: ${await questionOf(ctx, kind)}`);
   }
   const report = await carryOut(ctx, kind, found, session.how());
   const done = new Set(report.done);

@@ -5,10 +5,10 @@ import { messageOf } from "../../errors.ts";
 import { stateOfWork } from "../../metrics/store.ts";
 import { PACE } from "../../pace.ts";
 import { sharedFor } from "../../within.ts";
-import { type Check, type Finding, fine, found, joined, levelOf, withNames } from "./finding.ts";
-import { database, keys, manifest, migrations, plans, settings, version } from "./installation.ts";
+import { type Check, type Finding, fine, found, joined, levelOf, withCauses, withNames } from "./finding.ts";
+import { database, keys, manifest, migrations, notice, plans, settings, version } from "./installation.ts";
 import { platform, platformStatus, secret, signIn } from "./platform.ts";
-import { clocks, processes } from "./processes.ts";
+import { clocks, password, processes } from "./processes.ts";
 import { restore } from "./restore.ts";
 import { type Measured, OF_WORK } from "./work.ts";
 import { writes } from "./writes.ts";
@@ -18,19 +18,14 @@ type Found = Finding | Finding[];
 type Look = (ctx: OpenContext, measured: Measured) => Promise<Found> | Found;
 type Looks = Readonly<Record<string, Look>>;
 
-const OF_THE_DATABASE: Looks = {
-  database,
-  migrations,
-  restore,
-  writes,
-  keys,
-  secret,
-  plans,
-  // After the client secret, whose trial brings the platform's time.
-  clocks,
-  processes,
+const OF_THE_DATABASE: Looks = { database, migrations };
+/** These are made at once, those of a row one after the other: on a slow database each takes as long as its statements. */
+const BESIDE_EACH_OTHER: readonly Looks[] = [
+  { restore, writes, keys, notice },
+  // The clocks after the client secret, whose trial brings the platform's time.
+  { secret, password, plans, clocks, processes },
   ...OF_WORK,
-};
+];
 /** Without these, those that follow make no sense. */
 const NEEDED = ["settings", "start", "database", "migrations"];
 const OTHERS: Looks = {
@@ -72,26 +67,34 @@ export async function examine(needs: {
       const ctx = await opened();
       return making(id, async () => look(ctx, measured));
     });
-  // The database's one by one; then the others at once: if the platform hangs, its time limit passes once.
-  for (const each of Object.entries(OF_THE_DATABASE)) checks.push(await made(each));
+  // The database's first; then the others at once: if the platform hangs, its time limit passes once.
+  const inTurn = async (looks: Looks): Promise<Check[]> => {
+    const done: Check[] = [];
+    for (const each of Object.entries(looks)) done.push(await made(each));
+    return done;
+  };
+  checks.push(...(await inTurn(OF_THE_DATABASE)));
+  checks.push(...(await Promise.all(BESIDE_EACH_OTHER.map(inTurn))).flat());
   if (state.ctx) delete state.missing;
   const others: Looks = { ...OTHERS, ...(state.ctx && Object.fromEntries(yourChecks(state.ctx))) };
   const all = [...checks, ...(await Promise.all(Object.entries(others).map(made)))];
   // Without the database there is nobody to name.
-  const named = state.ctx ? await nameAll(state.ctx, all).catch(() => all) : all;
-  return reportOf(named);
+  const { ctx } = state;
+  const named = ctx ? await eachFinding(all, (found) => withNames(ctx.db, found)).catch(() => all) : all;
+  return reportOf(await eachFinding(named, withCauses));
 }
 
 /** All that was found, in the order of the checks. */
 export const findingsOf = ({ checks }: { checks: readonly Check[] }): Finding[] =>
   checks.flatMap((check) => check.found ?? [check]);
 
-async function nameAll({ db }: OpenContext, checks: Check[]): Promise<Check[]> {
-  const named = await withNames(db, findingsOf({ checks }));
-  return checks.map((check) => {
-    const [its, ...others] = named.splice(0, check.found?.length ?? 1);
-    return check.found ? { ...check, found: [its!, ...others] } : { ...check, ...its! };
-  });
+/** The checks with their findings made anew, all at once. */
+async function eachFinding(
+  checks: readonly Check[],
+  made: (all: Finding[]) => Finding[] | Promise<Finding[]>,
+): Promise<Check[]> {
+  const all = await made(findingsOf({ checks }));
+  return checks.map((check) => ({ ...check, ...joined(all.splice(0, check.found?.length ?? 1)) }));
 }
 
 export function inShort({ ok, checks, failed, notChecked }: DoctorReport): string {

@@ -1,7 +1,7 @@
 import { type Queryable } from "../../database/statement.ts";
 import { type Named, nameResources } from "../business-store.ts";
 import { type Fact, URGENCIES, type Urgency, urgencyOf } from "../facts/fact.ts";
-import { type FactId, FACTS, type ValuesOf } from "../facts/facts.ts";
+import { type FactId, factOf, FACTS, type ValuesOf } from "../facts/facts.ts";
 import { MOST_COUNTED } from "../wording.ts";
 
 /** Something that was found. One that is `ok` and has a `fix` is a warning. */
@@ -13,6 +13,8 @@ export interface Finding extends About {
   fix: string | null;
   /** The row of the table of facts that it comes from; absent if all is well. */
   fact?: FactId;
+  /** What was found too and may be its cause: that one is to be dealt with first. */
+  because?: FactId;
   urgency?: Urgency;
   title?: string;
   /** The heading of its paragraph in docs/operate.md. */
@@ -92,6 +94,37 @@ export function joined(found: readonly Finding[]): Omit<Check, "id"> {
     fix: [...new Set(found.flatMap(({ fix }) => fix ?? []))].join("\n") || null,
     found: [...found],
   };
+}
+
+/** The facts of the table that may cause this one. */
+const causesOf = ({ fact }: Finding): readonly string[] => (fact && factOf(fact).causes) ?? [];
+
+export const hasCauses = (finding: Finding): boolean => causesOf(finding).length > 0;
+
+/**
+ * The findings with what may cause them, as far as that was found too. What is caused needs no cure of its own, and its
+ * cause is as urgent.
+ */
+export function withCauses(all: readonly Finding[]): Finding[] {
+  const facts = new Map(all.flatMap(({ fact, title }) => (fact ? [[fact as string, { fact, title }]] : [])));
+  const because = new Map(
+    all.flatMap((each) => {
+      const cause = causesOf(each).find((id) => facts.has(id));
+      return cause === undefined ? [] : [[each, facts.get(cause)!] as const];
+    }),
+  );
+  /** The most urgent of a fact and of all that it causes. */
+  const urgencyWith = ({ fact, urgency }: Finding): Urgency | undefined => {
+    const caused = [...because].flatMap(([of, cause]) => (cause.fact === fact ? [urgencyWith(of)] : []));
+    return URGENCIES.find((each) => each === urgency || caused.includes(each));
+  };
+  return all.map((each) => {
+    const cause = because.get(each);
+    const fix = cause ? `First deal with “${cause.title}”, which may cause it.` : each.fix;
+    const urgency = urgencyWith(each);
+    if (!urgency) return each;
+    return { ...each, fix, urgency, ok: urgency !== "urgent", ...(cause && { because: cause.fact }) };
+  });
 }
 
 /** The findings with the names of their resources, which one statement reads. */

@@ -4,11 +4,13 @@ import type { Config } from "../../config.ts";
 import type { OpenContext } from "../../context.ts";
 import { compareMigrations, lacks, remarksOn } from "../../database/migration-comparison.ts";
 import { throwAsMisconfigured } from "../../database/retry.ts";
+import { currentNotice } from "../../people/notice.ts";
 import { databaseAddress } from "../../setting.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { buildText } from "../../version.ts";
 import { keysInUse } from "../keys.ts";
 import { hasMoreRights } from "../store.ts";
+import { moment } from "../wording.ts";
 import { customersOfOtherPlans } from "./attention-store.ts";
 import { type Finding, fine, found, MOST_NAMED } from "./finding.ts";
 
@@ -35,10 +37,21 @@ export function settings(config: Config): Finding {
   return found("settings_remarkable", { words: remarkable.join(" ") });
 }
 
+/** As long, the quickest of some answers without work. */
+const SLOW_ANSWER_MS = 300;
+const VERY_SLOW_ANSWER_MS = 1_500;
+/** A process that is busy itself takes some of the time. */
+const MOST_TRIES = 3;
+
 export async function database({ db }: OpenContext): Promise<Finding> {
-  const askedMs = performance.now();
-  await db.ping().catch(throwAsMisconfigured);
-  return fine(`PostgreSQL answers in ${Math.ceil(performance.now() - askedMs)} ms.`);
+  let ms = Infinity;
+  for (let tries = 0; tries < MOST_TRIES && ms >= SLOW_ANSWER_MS; tries += 1) {
+    const askedMs = performance.now();
+    await db.ping().catch(throwAsMisconfigured);
+    ms = Math.min(ms, performance.now() - askedMs);
+  }
+  if (ms < SLOW_ANSWER_MS) return fine(`PostgreSQL answers in ${Math.ceil(ms)} ms.`);
+  return found("database_slow", { ms, isVery: ms > VERY_SLOW_ANSWER_MS });
 }
 
 export async function migrations({ db }: OpenContext): Promise<Finding[]> {
@@ -93,4 +106,14 @@ export async function manifest(folder = process.cwd()): Promise<Finding> {
   const { checkManifestText } = await import("../../manifest/check.ts");
   if (checkManifestText(bytes).manifest) return fine("An app can be made from app.json.");
   return found("manifest_invalid", {});
+}
+
+/** What all customers are shown now, lest it outlasts what it is about. */
+export async function notice({ db }: OpenContext): Promise<Finding> {
+  const current = await currentNotice(db);
+  if (!current) return fine("Customers see no notice.");
+  const { text, severity, setBy, setAt, until } = current;
+  const since = setAt.toISOString();
+  const values = { text, severity, setBy, from: moment(since), until: until && moment(until.toISOString()) };
+  return found("notice_shown", values, { since });
 }

@@ -33,9 +33,10 @@ export async function platform({ config }: OpenContext): Promise<Finding[]> {
 async function look(http: Http, name: string, url: string, accept?: string): Promise<Finding[]> {
   try {
     const { status, body } = await http.send({ method: "GET", url, headers: { accept: accept ?? "*/*" } });
-    const isOdd = status >= 500 || status === 429 || status === 406;
+    if (status >= 500 || status === 429)
+      return [found("platform_fails", { words: `${name} answers ${status}.` })];
     const isJson = accept === undefined || parsedJson(body) !== undefined;
-    return isOdd || !isJson
+    return status === 406 || !isJson
       ? [found("platform_odd", { words: `${name} answers ${status}${isJson ? "" : " without JSON"}.` })]
       : [];
   } catch (error) {
@@ -58,17 +59,25 @@ export async function secret(ctx: OpenContext): Promise<Finding> {
   if ("ok" in current) return current;
   const { version, value, isRejected, isPresumed } = current;
   const trial = await triedSecret(ctx, value);
-  if (trial.outcome === "rejected") return found("secret_rejected", { version });
+  const since = isRejected ? await rejectedSince(ctx, version) : {};
+  if (trial.outcome === "rejected") return found("secret_rejected", { version }, since);
   const named = `The client secret is version ${version}`;
   if (!("because" in trial))
     return isRejected
-      ? found("secret_accepted_again", { version })
+      ? found("secret_accepted_again", { version }, since)
       : fine(`${named}, and the platform accepts it.`);
   const { because } = trial;
-  if (isRejected && !isPresumed) return found("secret_rejected", { version });
+  if (isRejected && !isPresumed) return found("secret_rejected", { version }, since);
   if (trial.outcome === "unclear" && !isPresumed)
     return fine(`${named}; whether the platform accepts it is not known: ${because}.`);
-  return found("secret_doubtful", { version, because });
+  return found("secret_doubtful", { version, because }, since);
+}
+
+/** Since when the service has known it. */
+async function rejectedSince({ db }: OpenContext, version: number): Promise<{ since?: string }> {
+  const { clientSecret } = await db.prisma();
+  const stored = await clientSecret.findUnique({ where: { version }, select: { rejectedAt: true } });
+  return stored?.rejectedAt ? { since: stored.rejectedAt.toISOString() } : {};
 }
 
 /** Whether the platform accepts the client that people sign in with. */

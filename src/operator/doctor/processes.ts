@@ -4,7 +4,7 @@ import { apart } from "../../processes/clocks.ts";
 import * as judge from "../../processes/judge.ts";
 import { HAS_NOT_BEATEN } from "../../processes/presence.ts";
 import { lateAfterSeconds, listProcesses, type Process } from "../../processes/store.ts";
-import { duration } from "../wording.ts";
+import { duration, moment } from "../wording.ts";
 import { ago, type Finding, fine, found, orFine } from "./finding.ts";
 
 // The processes that run, and the clocks of all. `kit doctor` and the operator's overview say the same of them.
@@ -17,6 +17,7 @@ export async function processes(ctx: OpenContext): Promise<Finding[]> {
   if (all.length === 0) return [fine("No process has been started on this database yet.")];
   const running = judge.running(all);
   const wrong = [
+    ...judge.late(all, lateAfterSeconds(ctx.pace)).map(late),
     ...judge.missing(all).map((one) => missing(one, all)),
     ...judge.misconfigured(all).map(misconfigured),
     ...judge.keysThatDiffer(all).map(keyThatDiffers),
@@ -26,6 +27,24 @@ export async function processes(ctx: OpenContext): Promise<Finding[]> {
   ];
   const shown = [...new Set(running.map(judge.buildOf))].join(" and ");
   return orFine(wrong, `${running.length} run, of build ${shown}: ${names(running)}.`);
+}
+
+/** Older ones say nothing of today. */
+const DAY_SECONDS = 24 * 3_600;
+
+/** Whether the platform's calls come with the password that is set here, as far as the web processes have seen. */
+export async function password(ctx: OpenContext): Promise<Finding> {
+  const calls = judge.running(await processesOf(ctx)).map((each) => each.calls);
+  const ages = calls.flatMap(({ rightAgoSeconds }) => rightAgoSeconds ?? []);
+  const rightAgoSeconds = Math.min(Infinity, ...ages);
+  // One that is answered by another process was the platform's, and these are not.
+  const wrong = calls.filter(({ wrongAgoSeconds }) => (wrongAgoSeconds ?? Infinity) < rightAgoSeconds);
+  const seconds = Math.max(0, ...wrong.map(({ wrongAgoSeconds }) => wrongAgoSeconds!));
+  if (wrong.length === 0 || seconds > DAY_SECONDS)
+    return fine("The platform's calls have the right password, or there were none.");
+  const count = wrong.reduce((sum, { wrongPasswords }) => sum + wrongPasswords, 0);
+  const [since, last] = [ago(seconds), rightAgoSeconds === Infinity ? null : moment(ago(rightAgoSeconds))];
+  return found("passwords_wrong", { count, user: ctx.config.addonId, since: moment(since), last }, { since });
 }
 
 const MOST_NAMED = 5;
@@ -40,6 +59,13 @@ function missing(one: Process, all: readonly Process[]): Finding {
   const values = { words, role: one.role, isReplaced: judge.isReplaced(one, all) };
   return found("process_missing", values, { since: ago(one.beatSeconds) });
 }
+
+const late = (one: Process): Finding =>
+  found(
+    "process_late",
+    { name: judge.named(one), beat: duration(one.beatSeconds) },
+    { since: ago(one.beatSeconds) },
+  );
 
 const misconfigured = (one: Process): Finding =>
   found(

@@ -65,10 +65,12 @@ export async function tokens({ db }: OpenContext, measured: Measured): Promise<F
     const isSoon = seconds > REFRESHES_URGENT_AFTER_SECONDS;
     wrong.push(found("refreshes_late", { seconds, isSoon }, { since: ago(seconds) }));
   }
-  const tokens = await failingTokens(db);
-  if (tokens.count > 0) {
-    const whom = { count: tokens.count, uuids: tokens.some, list: { failing: "refresh" } };
-    wrong.push(found("tokens_fail", { ...tokens, isSoon: tokens.leftSeconds < LAST_HOUR_SECONDS }, { whom }));
+  for (const tokens of await failingTokens(db)) {
+    const { count, some, isRefused, leftSeconds, refusedSeconds } = tokens;
+    const since = refusedSeconds === null ? {} : { since: ago(refusedSeconds) };
+    const about = { whom: { count, uuids: some, list: { failing: "refresh" } }, ...since };
+    const isSoon = leftSeconds < LAST_HOUR_SECONDS;
+    wrong.push(found(isRefused ? "tokens_refused" : "tokens_fail", { ...tokens, isSoon }, about));
   }
   return orFine(wrong, "Grants are exchanged and tokens refreshed in time.");
 }
@@ -86,8 +88,16 @@ export async function steps({ db }: OpenContext): Promise<Finding[]> {
 }
 
 /** Those who have such steps. The list is of one kind, or of all that fails. */
-const whomOf = ({ count, some, kinds }: { count: number; some: string[]; kinds: string[] }): Whom => ({
-  count,
+const whomOf = ({
+  resources,
+  some,
+  kinds,
+}: {
+  resources: number;
+  some: string[];
+  kinds: string[];
+}): Whom => ({
+  count: resources,
   uuids: some,
   list: { failing: kinds.length === 1 ? kinds[0]! : "any" },
 });
@@ -137,13 +147,9 @@ async function noticed({ db }: OpenContext): Promise<Finding[]> {
   });
 }
 
-export const OF_WORK = {
-  sweeps,
-  "your-service": yourService,
-  "your-jobs": yourJobs,
-  tokens,
-  steps,
-  attention,
-  ledgers,
-  lost,
-} satisfies Record<string, (ctx: OpenContext, measured: Measured) => Promise<Finding[]>>;
+type Look = (ctx: OpenContext, measured: Measured) => Promise<Finding[]>;
+/** In rows that may be read at once. */
+export const OF_WORK: readonly Readonly<Record<string, Look>>[] = [
+  { sweeps, "your-service": yourService, "your-jobs": yourJobs, tokens },
+  { steps, attention, ledgers, lost },
+];

@@ -25,10 +25,10 @@ export async function yourService({ db }: OpenContext): Promise<Finding[]> {
     const isLong = oldest > (isFailing ? FAILS_AFTER_SECONDS : HANGS_AFTER_SECONDS);
     const name = functionOf(kind);
     const values = { name, count, seconds, isLong, lastError, plans };
-    const whom = { count, uuids };
+    const whom = { count, uuids, list: { failing: isFailing ? kind : "hanging" } };
     const since = ago(seconds);
     if (!isFailing) return found("function_hangs", values, { whom, since });
-    return found("function_fails", values, { whom: { ...whom, list: { failing: kind } }, since });
+    return found("function_fails", values, { whom, since });
   });
   return orFine(wrong, "Your functions end what they are given.");
 }

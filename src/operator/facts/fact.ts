@@ -20,6 +20,8 @@ export interface Fact<Values> {
   names?: string;
   /** What to do, in whole sentences. */
   cure: string | ((values: Values) => string);
+  /** The facts that may cause it, by id, the likeliest first: while one of them is found, that one is to be cured. */
+  causes?: readonly string[];
   /** The command that cures it, or says more. */
   command?: string;
   /** The operator's actions that cure it, by their paths below `/operator`. */

@@ -22,11 +22,42 @@ const adviceOn = (state: string | null): string =>
   ADVICE.find(([states]) => states.test(state ?? ""))?.[1] ??
   "PostgreSQL's own log says more. Does each commit wait for a standby that is gone?";
 
+/** PostgreSQL's or the network's words, and what helps. */
+const REACH: readonly [words: RegExp, advice: string][] = [
+  [/read-only/, "It is a standby, or was made read-only: let DATABASE_URL lead to the primary."],
+  [
+    /password authentication|no pg_hba|role .* does not exist/,
+    "Set the user and password of DATABASE_URL to those of the database, and restart.",
+  ],
+  [/database .* does not exist/, "Set the name of the database in DATABASE_URL, and restart."],
+  [
+    /too many (clients|connections)|remaining connection slots/,
+    "Let PostgreSQL take more connections, or lower DATABASE_POOL (docs/scale.md).",
+  ],
+  [/certificate|SSL|TLS/i, "Compare DATABASE_CA and sslmode with the database's certificate."],
+  [/ENOTFOUND|EAI_AGAIN/, "The name in DATABASE_URL is not known: is it right, and does DNS answer here?"],
+  [
+    /ECONNREFUSED|terminated|ECONNRESET|starting up|shutting down/,
+    "PostgreSQL does not run there, or has just ended: start it, and read its log. Is DATABASE_URL its address?",
+  ],
+];
+const adviceOnReach = (words: string): string =>
+  REACH.find(([pattern]) => pattern.test(words))?.[1] ??
+  "Is it running, no standby, its disk not full, and is DATABASE_URL the right address and user?";
+
 /** `state`: SQLSTATE. */
 interface RefusedWrite extends Words {
   state: string | null;
   isRecent?: boolean;
 }
+
+/** `isVery`: sales are about to be lost. */
+interface Slow {
+  ms: number;
+  isVery: boolean;
+}
+const ofSlow = { usually: "now", isUrgent: ({ isVery }: Slow) => isVery } as const;
+const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 
 const SET_THE_SECRET = "Run kit secret set, and give it the one that the platform's partner portal shows.";
 
@@ -58,10 +89,26 @@ export const OF_THE_INSTALLATION = {
     title: "The database cannot be used",
     urgency: "urgent",
     says: asItIs,
-    cure: "Is it running, no standby, its disk not full, and is DATABASE_URL the right address and user? A service that runs waits for it and goes on by itself.",
+    cure: ({ words }) => `${adviceOnReach(words)} A service that runs waits for it and goes on by itself.`,
     runbook: "AddonDatabaseAway",
     alerts: ["AddonDatabaseAway"],
     alarms: ["database_unreachable"],
+  }),
+  database_slow: fact<Slow>({
+    title: "The database is slow",
+    urgency: ofSlow,
+    says: ({ ms }) =>
+      `PostgreSQL takes ${seconds(ms)} to answer a statement that does nothing; a provision sends two or more, and is lost if they take 8 s.`,
+    cure: "Its machine is busy, or the network between is slow: look at processor and disk, at pg_stat_activity for who works there, and at a connection pooler.",
+    runbook: "The database is slow",
+  }),
+  writes_slow: fact<Slow>({
+    title: "The database is slow to write",
+    urgency: ofSlow,
+    says: ({ ms }) => `PostgreSQL took ${seconds(ms)} to write what a sale writes; after 8 s a sale is lost.`,
+    cure: "Look at its disk, and at a standby for which each commit waits (synchronous_standby_names).",
+    causes: ["database_slow"],
+    runbook: "The database is slow",
   }),
   database_locked: fact<Words>({
     title: "A lock keeps a check from being made",
@@ -117,6 +164,7 @@ export const OF_THE_INSTALLATION = {
     cure: ({ state, isRecent }) =>
       isRecent ? adviceOn(state) : `If it lasts: ${adviceOn(state)} Which sales were lost: kit lost`,
     command: "kit lost",
+    causes: ["writes_refused"],
     runbook: "AddonProvisionsFail",
     alerts: ["AddonProvisionsFail"],
   }),
@@ -177,13 +225,14 @@ export const OF_THE_INSTALLATION = {
     alerts: ["AddonClientSecretRejected"],
   }),
   secret_doubtful: fact<{ version: number; because: string }>({
-    title: "Our client secret may be wrong",
+    title: "Whether our client secret is right is not known",
     urgency: "later",
     says: ({ version, because }) =>
       `The client secret is version ${version}; whether the platform accepts it is not known: ${because}.`,
     cure: `Look again when the platform answers (kit status). Is PLATFORM_AUTH_URL its authorization service? If it was reset: ${SET_THE_SECRET}`,
     command: "kit secret set",
     buttons: ["/secret"],
+    causes: ["platform_unreachable", "platform_fails", "platform_odd"],
     runbook: "AddonClientSecretRejected",
     alerts: ["AddonClientSecretRejected"],
   }),
@@ -213,6 +262,16 @@ export const OF_THE_INSTALLATION = {
     says: ({ build, why }) => `${build}. This version of Node ${why}.`,
     cure: ({ versions }) => `Run ${versions}, or newer of these lines.`,
     runbook: "The build",
+  }),
+  notice_shown: fact<{ text: string; severity: string; setBy: string; from: string; until: string | null }>({
+    title: "Customers see a notice",
+    urgency: "remark",
+    says: ({ text, severity, setBy, from, until }) =>
+      `All customers see this notice (${severity}), which ${setBy} set at ${from} (UTC), ${until === null ? "without an end" : `until ${until}`}: “${text}”`,
+    cure: "When it is over: kit notice clear",
+    command: "kit notice clear",
+    buttons: ["/notice-clear"],
+    runbook: "A notice to all customers",
   }),
   your_check: fact<Words>({
     title: "A check of your service found something",

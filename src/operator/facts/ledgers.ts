@@ -63,6 +63,7 @@ export const OF_THE_LEDGERS = {
     command: "kit reconcile --fix gone_at_platform",
     buttons: ["/ledgers/fix-gone_at_platform"],
     page: LEDGERS,
+    causes: ["database_restored", "restore_suspected"],
     runbook: "AddonGoneAtPlatform",
     alerts: ["AddonGoneAtPlatform"],
     alarms: ["gone_at_platform"],
@@ -77,6 +78,7 @@ export const OF_THE_LEDGERS = {
     command: "kit reconcile --fix plan_differs",
     buttons: ["/ledgers/fix-plan_differs"],
     page: LEDGERS,
+    causes: ["database_restored", "restore_suspected"],
     runbook: "The ledgers differ",
   }),
   unknown_resource: fact<Noticed & { living: number }>({
@@ -91,6 +93,7 @@ export const OF_THE_LEDGERS = {
         : "If your backend has one of them, take it down there: kit reconcile. They leave this list a week later.",
     command: "kit resources import",
     page: LEDGERS,
+    causes: ["database_restored", "restore_suspected"],
     runbook: "AddonUnknownResource",
     alerts: ["AddonUnknownResource"],
     alarms: ["unknown_resource"],
@@ -103,6 +106,7 @@ export const OF_THE_LEDGERS = {
     cure: "Deal with them, kind by kind: kit reconcile names the cures, as does the page /operator/ledgers",
     command: "kit reconcile",
     page: LEDGERS,
+    causes: ["database_restored", "restore_suspected"],
     runbook: "The ledgers differ",
   }),
   sales_lost: fact<{ words: string }>({

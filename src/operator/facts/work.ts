@@ -14,6 +14,16 @@ const THE_JOBS =
   "The log says more of what failed; docs/operate.md, at job_fails, what to do. Once its cause is fixed, run the job at once: kit jobs run NAME. A job that is due needs a worker, or WEB_JOBS=on. Times are UTC.";
 const OF_JOBS = { command: "kit jobs list", page: { path: "/jobs", name: "Jobs" } };
 const OF_RESOURCES = "functions, plans and resources";
+/** What keeps calls to the platform from succeeding. */
+const OF_CALLS = [
+  "secret_missing",
+  "secret_rejected",
+  "platform_unreachable",
+  "platform_fails",
+  "platform_odd",
+];
+/** What keeps due work from being begun in time. */
+const OF_LATENESS = ["no_process", "sweeps_never", "sweeps_late", "database_slow", "database_locked"];
 
 interface Count {
   count: number;
@@ -83,6 +93,7 @@ export const OF_THE_WORK = {
     says: ({ names }) => `Late sweeps, last ended or first expected: ${names}.`,
     names: "the jobs",
     cure: ({ cron }) => `${START} (SWEEP_CRON is "${cron}".)`,
+    causes: ["no_process", "database_slow", "database_locked"],
     runbook: "AddonSweepsLate",
     alerts: ["AddonSweepsLate", "AddonUpkeepLate"],
     alarms: ["job_hangs"],
@@ -95,6 +106,7 @@ export const OF_THE_WORK = {
     cure: "Is a sweep late, or do calls of your functions hang and take all places (your-service)?",
     command: "kit steps cut-off --all",
     buttons: ["/cut-off-all"],
+    causes: [...OF_LATENESS, "function_hangs"],
     runbook: "AddonStepsWait",
     alerts: ["AddonStepsWait"],
   }),
@@ -140,6 +152,7 @@ export const OF_THE_WORK = {
     names: "the job",
     cure: THE_JOBS,
     ...OF_JOBS,
+    causes: OF_LATENESS,
     runbook: "AddonYourJobsFail",
     alerts: ["AddonYourJobsFail"],
   }),
@@ -157,6 +170,7 @@ export const OF_THE_WORK = {
     says: ({ seconds }) => `A grant waits for its exchange since ${duration(seconds)}, and has five minutes.`,
     cure: CATCH_UP,
     command: "kit status",
+    causes: [...OF_CALLS, ...OF_LATENESS],
     runbook: "AddonGrantsWait",
     alerts: ["AddonGrantsWait"],
   }),
@@ -168,6 +182,7 @@ export const OF_THE_WORK = {
     names: "resources",
     cure: `${CATCH_UP}. They are tried again within their five minutes.`,
     command: "kit status",
+    causes: OF_CALLS,
     runbook: "AddonGrantsWait",
     alerts: ["AddonGrantsWait"],
   }),
@@ -177,6 +192,7 @@ export const OF_THE_WORK = {
     says: ({ seconds }) => `Refreshes are late by ${duration(seconds)}.`,
     cure: ({ isSoon }) => (isSoon ? CATCH_UP : BY_THEMSELVES),
     command: "kit status",
+    causes: [...OF_CALLS, ...OF_LATENESS],
     runbook: "AddonRefreshesWait",
     alerts: ["AddonRefreshesWait"],
   }),
@@ -191,9 +207,22 @@ export const OF_THE_WORK = {
     cure: ({ isSoon }) => (isSoon ? CATCH_UP : BY_THEMSELVES),
     command: "kit status",
     buttons: ["/refresh-all"],
+    causes: OF_CALLS,
     runbook: "AddonTokensOld",
     alerts: ["AddonTokensOld", "AddonPlatformFails"],
     alarms: ["refresh_misunderstood"],
+  }),
+  tokens_refused: fact<Failing>({
+    title: "The platform refuses refresh tokens",
+    urgency: { usually: "later", isUrgent: ({ isSoon }) => isSoon === true },
+    says: ({ count, leftSeconds, lastError }) =>
+      `The platform refuses the refresh ${count === 1 ? "token" : "tokens"} of ${countedToMost(count, "resource")}: revoked, or its add-on has ended. The last access token ${leftSeconds! > 0 ? `ends in ${duration(leftSeconds!)}, if it was not revoked too` : "has ended"}. The last answer: ${lastError}`,
+    names: "resources",
+    cure: "Is the add-on still there (kit reconcile)? If so, ask the platform's support why it revoked them: only the platform can issue others. After a day of refusals each is needs_reauth.",
+    command: "kit reconcile",
+    causes: ["database_restored", "restore_suspected"],
+    runbook: "Refused tokens",
+    alerts: ["AddonTokensOld"],
   }),
   steps_stuck: fact<OfSteps>({
     title: "Steps fail again and again",
@@ -215,6 +244,7 @@ export const OF_THE_WORK = {
     names: "resources",
     cure: "Is the platform in trouble (kit status)? They catch up by themselves: kit resources show UUID",
     command: "kit status",
+    causes: [...OF_CALLS, "tokens_refused", "needs_reauth"],
     runbook: "The platform does not answer",
   }),
   grant_lost: fact<InState>({
@@ -237,6 +267,7 @@ export const OF_THE_WORK = {
     title: "The platform refuses refresh tokens for good",
     urgency: "urgent",
     ...ofState("needs_reauth"),
+    causes: ["database_restored", "restore_suspected"],
     alerts: ["AddonNeedsAttention"],
     alarms: ["needs_reauth"],
   }),
@@ -244,6 +275,7 @@ export const OF_THE_WORK = {
     title: "Credentials cannot be decrypted",
     urgency: "urgent",
     ...ofState("quarantined"),
+    causes: ["key_missing", "keys_differ"],
     alerts: ["AddonNeedsAttention"],
     alarms: ["quarantined"],
   }),

@@ -10,7 +10,7 @@ import { addressOf, goTo, isFromOurPage } from "../../pages/address.ts";
 import { formIn, formOf, parseForm, tokenFor } from "../../pages/forms.ts";
 import { notFromOurPage, show } from "../../pages/pages.tsx";
 import { countKeyUse } from "../../vault/store.ts";
-import { type ActionRequest, beginAction, followAction, runningAction } from "../audit.ts";
+import { type ActionRequest, beginAction, followAction } from "../audit.ts";
 import { BULK_ACTIONS, type BulkAction } from "../bulk-actions.ts";
 import { secretInWords, setSecret, typedClientSecret, waitUntilFresh } from "../client-secret.ts";
 import { changedInWords, diffConfig, pushConfig, type VarDifference } from "../config-vars.ts";
@@ -217,10 +217,9 @@ export function actionRoutes(ctx: OpenContext, runner: ActionRunner): Router {
         if (!form || !isFromOurPage(ctx, request)) throw notFromOurPage();
         const work = action.work(ctx, uuid, sent, operator);
         const about = { action: action.name, uuid: uuid || null, operator, form };
-        const other = action.hasInput ? null : await runningAction(ctx.db, about);
-        if (other !== null) return goTo(ctx, request, response, `${MOUNT}/actions/${other}?already=1`);
-        const id = await runner.begin({ ...about, requestId: String(request.id) }, work);
-        goTo(ctx, request, response, `${MOUNT}/actions/${id}`);
+        const asked = { ...about, requestId: String(request.id) };
+        const { id, isAnother } = await runner.begin(asked, work, { isAlone: action.hasInput !== true });
+        goTo(ctx, request, response, `${MOUNT}/actions/${id}${isAnother ? "?already=1" : ""}`);
       })
       .all(methodNotAllowed("GET, HEAD, POST"));
   }
@@ -274,10 +273,13 @@ export function createActionRunner(needs: { db: Database; scrub(text: string): s
   }
 
   return {
-    /** Begins an action unless its form was sent before, and waits up to 2 s for its end. Returns its id in the audit trail. */
-    async begin(request: ActionRequest, work: ActionWork): Promise<number> {
-      const { id, isNew } = await beginAction(db, request);
-      if (!isNew) return id;
+    /**
+     * Begins an action unless its form was sent before, and waits up to 2 s for its end. `isAlone`: nor if the same action
+     * runs. Returns its id in the audit trail, or that of the other (`isAnother`).
+     */
+    async begin(request: ActionRequest, work: ActionWork, how = { isAlone: false }) {
+      const { id, isNew, isAnother } = await beginAction(db, request, how);
+      if (!isNew) return { id, isAnother };
       const run = perform(id, request, work)
         .catch((error: unknown) =>
           log.warn({ actionId: id, error }, "The outcome of an action could not be recorded"),
@@ -285,7 +287,7 @@ export function createActionRunner(needs: { db: Database; scrub(text: string): s
         .finally(() => running.delete(run));
       running.add(run);
       await Promise.race([run, sleep(2_000, undefined, { ref: false })]);
-      return id;
+      return { id, isAnother };
     },
     async stop(): Promise<void> {
       stopping.abort();

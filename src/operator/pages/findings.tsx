@@ -6,6 +6,7 @@ import type { Action } from "./action.ts";
 import { OF_ALL } from "./actions.tsx";
 import { FIXES } from "./ledgers-page.tsx";
 import { A, Buttons, type Look, Moment, number, State } from "./parts.tsx";
+import { RunbookLink } from "./runbook-page.tsx";
 
 // What was found, for the overview and the check-up.
 
@@ -25,13 +26,13 @@ export const ButtonsOf = ({ paths }: { paths: readonly string[] }) => (
   <Buttons of={paths.map((path) => ({ path, ...ACTIONS[path]! }))} />
 );
 
-/** Cause, whom, since when, and the way to the cure. `heading`: the element of its title. */
+/** Cause, whom, since when, and the way to the cure, unless that is its cause's. `heading`: the element of its title. */
 export function Card({ of, heading: Heading }: { of: Finding; heading: "h2" | "h3" }) {
-  const { message, fix, fact, urgency = "urgent", title, since, whom, runbook } = of;
+  const { message, fix, fact, because, urgency = "urgent", title, since, whom, runbook } = of;
   const [word, look] = WORDS_OF_URGENCY[urgency];
   const { buttons = [], page = null } = fact ? factOf(fact) : {};
   return (
-    <article class={`fact ${urgency}`}>
+    <article class={`fact ${urgency}${because ? " caused" : ""}`}>
       <Heading>
         <State of={word} look={look} /> {title}
         {since && (
@@ -43,10 +44,10 @@ export function Card({ of, heading: Heading }: { of: Finding; heading: "h2" | "h
       <p>{message}</p>
       {whom && <Named whom={whom} />}
       {fix && <p>{fix}</p>}
-      {buttons.length > 0 && <ButtonsOf paths={buttons} />}
+      {buttons.length > 0 && !because && <ButtonsOf paths={buttons} />}
       <p class="more">
         {page && <A to={page.path}>{page.name}</A>}
-        {runbook && <small>Runbook: docs/operate.md, “{runbook}”</small>}
+        {runbook && <RunbookLink heading={runbook} />}
       </p>
     </article>
   );

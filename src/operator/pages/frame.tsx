@@ -31,6 +31,7 @@ const PLACES = [
   { path: "/ledgers", name: "Ledgers" },
   { path: "/check-up", name: "Check-up" },
   { path: "/actions", name: "Audit trail" },
+  { path: "/runbook", name: "Runbook" },
 ];
 
 function frameOf(ctx: Context, operator: Operator): Frame {

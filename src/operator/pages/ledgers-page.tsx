@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { OpenContext } from "../../context.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { UsedWrongly } from "../errors.ts";
-import { type FixableKind, type Kind, KINDS } from "../reconcile/differences.ts";
+import { type FixableKind, type Kind, KINDS, MOST_NAMED } from "../reconcile/differences.ts";
 import type { KnownDifference, StoredComparison } from "../reconcile/findings-store.ts";
 import { questionOf } from "../reconcile/fixes.ts";
 import { fixKnown, type KnownDifferences, knownDifferences, type KnownOfKind } from "../reconcile/known.ts";
@@ -74,6 +74,11 @@ async function questionAbout(ctx: OpenContext, kind: FixableKind): Promise<Compo
       {NEEDS[kind] && canBeFixed < count && (
         <p>
           Of these, {number(canBeFixed)} {NEEDS[kind]}
+        </p>
+      )}
+      {count > MOST_NAMED && (
+        <p>
+          At most {number(MOST_NAMED)} are dealt with at once: compare again, and press again for the others.
         </p>
       )}
       {shown && (

@@ -1,7 +1,7 @@
 import { type ErrorRequestHandler, type Request, type RequestHandler, Router } from "express";
 import { h } from "preact";
 import type { OpenContext } from "../../context.ts";
-import { KitError, Refusal, storable } from "../../errors.ts";
+import { KitError, messageOf, Refusal, storable } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/requests.ts";
 import { addressOf } from "../../pages/address.ts";
 import { isPassing, NOT_AVAILABLE, type Page, Problem, show } from "../../pages/pages.tsx";
@@ -13,7 +13,7 @@ import { createOverview } from "../overview.ts";
 import { knownDifferences } from "../reconcile/known.ts";
 import { listResources } from "../resource-list.ts";
 import { showResource } from "../resources.ts";
-import { counted, moment } from "../wording.ts";
+import { counted, moment, sentence } from "../wording.ts";
 import { jobHistory, listJobs } from "../your-jobs.ts";
 import { guard } from "./access.tsx";
 import { actionRoutes, createActionRunner, yoursOfOne } from "./actions.tsx";
@@ -27,8 +27,9 @@ import { LIST_QUERY, LIST_SIZE, listPage } from "./list-page.tsx";
 import { checkUpPage, overviewPage } from "./overview.tsx";
 import { Root } from "./parts.tsx";
 import { askedApps, resourcePage } from "./resource-pages.tsx";
+import { runbookPage } from "./runbook-page.tsx";
 
-/** All but the check-up wait until the service is ready. `stop` ends the running actions, and waits for them. */
+/** All but the check-up and the runbook wait until the service is ready. `stop` ends the running actions, and waits for them. */
 export function createOperatorPages(
   ctx: OpenContext,
   { byPassword, whenReady }: { byPassword: RequestHandler | null; whenReady: RequestHandler },
@@ -58,6 +59,7 @@ export function createOperatorPages(
   page("/check-up", async () =>
     checkUpPage(await examine({ readSettings: () => ctx.config, open: () => Promise.resolve(ctx) })),
   );
+  page("/runbook", runbookPage);
   router.use(whenReady);
 
   page("/", async () => overviewPage(await overview()));
@@ -144,15 +146,16 @@ function refused(id: string, status: number, happened: string): Problem {
 }
 
 /** In an outage of the database, an operator sees what is being lost, and the way to the cause. */
-function showOutage({ lostSales, pace: { requestMs } }: OpenContext): ErrorRequestHandler {
+function showOutage({ lostSales, scrubber, pace: { requestMs } }: OpenContext): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (!isPassing(error) || !operatorOf(response)) return next(error);
     const refused = lostSales.held();
     const waits = `Each provision waits ${requestMs / 1_000} seconds for the database and is then refused, which the platform takes as final.`;
+    const what = `The service cannot work with its database: ${sentence(scrubber.scrub(messageOf(error)))}`;
     const happened =
       refused.length > 0
-        ? `The service cannot work with its database. This process has refused ${counted(refused.length, "provision")} since ${moment(refused[0]!.at.toISOString())} UTC: each is a lost sale. ${waits}`
-        : `The service cannot work with its database, or has just started. This process has refused no provision yet. ${waits}`;
+        ? `${what} This process has refused ${counted(refused.length, "provision")} since ${moment(refused[0]!.at.toISOString())} UTC: each is a lost sale. ${waits}`
+        : `${what} This process has refused no provision yet. ${waits}`;
     const advice =
       "The check-up names the cause. When the database works again, the overview and kit lost list the lost sales.";
     const link = { label: "Open the check-up", path: `${MOUNT}/check-up` };

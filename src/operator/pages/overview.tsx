@@ -17,7 +17,7 @@ import { aboutIfSampled, Plots } from "./plots.tsx";
 const RENEW_SECONDS = 15;
 
 export function overviewPage(overview: Overview): Page {
-  const { at, issues, remarks, business, samples, hours, processes } = overview;
+  const { at, issues, remarks, notChecked, business, samples, hours, processes } = overview;
   return {
     title: "Overview",
     renew: RENEW_SECONDS,
@@ -30,6 +30,7 @@ export function overviewPage(overview: Overview): Page {
         <Glance of={overview} />
         <Section title="Needs attention">
           {issues.length === 0 && <p>Nothing. Tokens are exchanged and refreshed, and the sweeps run.</p>}
+          {notChecked.length > 0 && <p>Not checked, because of that: {notChecked.join(", ")}.</p>}
           {issues.map((issue) => (
             <Card of={issue} heading="h3" />
           ))}
@@ -60,7 +61,7 @@ export function overviewPage(overview: Overview): Page {
 /** The whole page in a line. */
 function Glance({ of: { issues, business } }: { of: Overview }) {
   const ofUrgency = URGENCIES.flatMap((each) => {
-    const count = issues.filter(({ urgency = "urgent" }) => urgency === each).length;
+    const count = issues.filter(({ urgency, because }) => urgency === each && !because).length;
     const [word, look] = WORDS_OF_URGENCY[each];
     return count === 0 ? [] : [<State of={`${count} ${word}`} look={look} />, " "];
   });

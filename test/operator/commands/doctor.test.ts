@@ -8,7 +8,9 @@ import { aRefusingDatabase } from "../../support/refusing-database.ts";
 import { aWorld, eventually, opened } from "../../support/world.ts";
 
 const IDS = [
-  ..."settings start database migrations restore writes keys secret plans clocks processes sweeps".split(" "),
+  ..."settings start database migrations restore writes keys notice secret password plans clocks processes sweeps".split(
+    " ",
+  ),
   ..."your-service your-jobs tokens steps attention ledgers lost platform sign-in status manifest version".split(
     " ",
   ),

@@ -219,6 +219,16 @@ describe("an action of the operator", () => {
     await operator.world.restart();
   });
 
+  it("is begun once by those who press the same button at the same moment", async () => {
+    operator.control.fault("POST /oauth/token", { delayMs: 4_000 }, 1);
+    const forms = await Promise.all(Array.from({ length: 6 }, () => operator.get("/refresh-all")));
+    const answers = await Promise.all(forms.map(({ html }) => operator.post("/refresh-all", hiddenIn(html))));
+    const [path] = answers.map(({ location }) => location).filter((each) => !each!.endsWith("?already=1"));
+    const others = answers.filter(({ location }) => location === `${path}?already=1`);
+    expect([others.length, await operator.audit()]).toMatchObject([5, [{ action: "refresh-all" }]]);
+    await operator.world.restart();
+  });
+
   it.each([
     ["after", "createMany"],
     ["before", "updateMany"],
@@ -230,9 +240,9 @@ describe("an action of the operator", () => {
       let times = 0;
       const work = async () => ({ isDone: true, message: `${(times += 1)} done.` });
       const asked = { action: "refresh", uuid: null, operator: BY_PASSWORD, form: name, requestId: name };
-      const id = await runner.begin(asked, work);
+      const { id } = await runner.begin(asked, work);
       for (const requestId of ["the second press", name])
-        expect(await runner.begin({ ...asked, requestId }, work)).toBe(id);
+        expect(await runner.begin({ ...asked, requestId }, work)).toMatchObject({ id });
       await runner.stop();
       expect(times).toBe(1);
       expect(await findAction(operator.world.db, id)).toMatchObject({ state: "done", message: "1 done." });

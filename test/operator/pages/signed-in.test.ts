@@ -295,7 +295,7 @@ describe("without the database", () => {
     for (const path of ["", "/resources", `/resources/${uuid}`, "/actions"]) {
       const { status, headers, text } = await browser.get(`/operator${path}`);
       expect([path, status, headers.get("retry-after")]).toEqual([path, 503, "5"]);
-      expect(text).toContain("The service cannot work with its database, or has just started.");
+      expect(text).toContain("The service cannot work with its database: ");
       expect(text).toContain(`<a href="/operator/check-up"`);
       expect(text).not.toContain("fault of the service");
     }

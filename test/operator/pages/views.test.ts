@@ -53,7 +53,7 @@ describe("the overview", () => {
 
   it("opens while the platform fails, and so does a resource's page", async () => {
     operator.control.fault("* /*", { status: 503 }, 1_000);
-    await overview("The platform answers oddly");
+    await overview("The platform fails");
     const page = await operator.get(`/resources/${uuid}`);
     expect([page.status, page.text]).toEqual([200, expect.stringContaining("What happened")]);
     operator.control.clearFaults();
@@ -225,7 +225,7 @@ it("a step that keeps failing is shown on its resource's page, by kit, as a faul
   await life.nothingLeft(uuid);
 });
 
-const CARDS = /<article class="fact (\w+)"><h[23]><span[^>]*>[^<]*<\/span> ([^<]*)/g;
+const CARDS = /<article class="fact (\w+)(?: caused)?"><h[23]><span[^>]*>[^<]*<\/span> ([^<]*)/g;
 
 it("lists what needs attention, the worst first, with advice", async () => {
   // No process repairs it meanwhile.
@@ -246,8 +246,8 @@ it("lists what needs attention, the worst first, with advice", async () => {
   const { html } = await operator.get();
   expect([...html.matchAll(CARDS)].map(([, urgency, title]) => `${urgency}: ${title}`)).toEqual([
     "urgent: The platform rejects our client secret",
-    "urgent: A job of the kit has not run",
     "urgent: A grant has not been exchanged",
+    "urgent: A job of the kit has not run",
     "urgent: A grant was lost",
     "urgent: The platform refuses refresh tokens for good",
     "urgent: Credentials cannot be decrypted",
@@ -276,7 +276,8 @@ it("lists what needs attention, the worst first, with advice", async () => {
   const urgentFirst = (all: readonly { urgency?: Urgency; title?: string | undefined }[]) =>
     URGENCIES.flatMap((urgency) => all.filter((each) => each.urgency === urgency).map(({ title }) => title));
   const titles = urgentFirst(findingsOf(data));
-  expect([...html.matchAll(CARDS)].map(([, , title]) => title)).toEqual(titles);
+  // Behind a cause stands what it causes, whatever is more urgent further down.
+  expect([...html.matchAll(CARDS)].map(([, , title]) => title).sort()).toEqual(titles.toSorted());
   const checkUp = [...(await operator.get("/check-up")).html.matchAll(CARDS)];
   expect(urgentFirst(checkUp.map(([, urgency, title]) => ({ urgency: urgency as Urgency, title })))).toEqual(
     titles,
