@@ -14,7 +14,7 @@ export default {
   extensionsToTreatAsEsm: [".ts", ".tsx"],
   transform: { "\\.tsx?$": "@swc/jest" },
   // An example is tested where it lies, and not where it will be copied to.
-  moduleNameMapper: { "^\\.\\./(offer\\.ts|parts/cards\\.tsx)$": "<rootDir>/src/$1" },
+  moduleNameMapper: { "^\\.\\./(offer\\.ts|signal\\.ts|parts/cards\\.tsx)$": "<rootDir>/src/$1" },
   globalSetup: "<rootDir>/test/support/global-setup.js",
   globalTeardown: "<rootDir>/test/support/global-teardown.js",
   testSequencer: "<rootDir>/test/support/longest-first.js",

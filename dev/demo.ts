@@ -4,6 +4,7 @@ import { onSignals } from "../src/process/signals.ts";
 import { colours } from "./colours.ts";
 import { attachedApps, configVars } from "./demo/apps-and-config.ts";
 import { secretReset, secretSet } from "./demo/client-secret.ts";
+import { customerPage } from "./demo/customer-page.ts";
 import { deprovision, nothingLeaked } from "./demo/deprovision.ts";
 import { newKey, oldKeyDropped, reseal } from "./demo/key-rotation.ts";
 import { later } from "./demo/later.ts";
@@ -19,7 +20,7 @@ import { took } from "./wording.ts";
 
 const steps: Step[] = [
   ...[provision, exchange, appIsKnown, refresh, fullLife],
-  ...[attachedApps, configVars, planChange],
+  ...[attachedApps, customerPage, configVars, planChange],
   ...[secretReset, secretSet, newKey, reseal, oldKeyDropped],
   ...[later, deprovision, nothingLeaked],
 ];
@@ -42,7 +43,7 @@ console.log(
     ? colours.green(`\nAll ${held} steps held, in ${time}.${isAllGone ? " Nothing is left of it." : ""}`)
     : colours.red(`\n${held} of ${steps.length} steps held; the first that did not ended the demonstration.`),
 );
-process.exit(held === steps.length ? 0 : 1);
+process.exit(held === steps.length && isAllGone ? 0 : 1);
 
 /** Runs the steps in order, up to the first that fails: each builds on what the ones before it made. */
 async function play(on: DemoStage, all: Step[]): Promise<number> {
@@ -52,10 +53,15 @@ async function play(on: DemoStage, all: Step[]): Promise<number> {
       const ms = colours.dim(took(performance.now() - from).padStart(8));
       console.log(`${mark} ${ms}  ${title}\n${colours.dim(paragraph(text, " ".repeat(12)))}`);
     };
+    // What a function of yours threw, also if the step held in the end.
+    const tellYours = () => on.yourErrors().forEach((words) => console.log(`\n${words}\n`));
     try {
       tell(colours.green("✓"), await run(on));
+      tellYours();
     } catch (error) {
-      tell(colours.red("✗"), error instanceof Error ? error.message : String(error));
+      // Of a failed comparison, what comes after its sentence is for who wrote it.
+      tell(colours.red("✗"), (error instanceof Error ? error.message : String(error)).split("\n\n")[0]!);
+      tellYours();
       return index;
     }
   }

@@ -19,12 +19,14 @@ export function explain(printed: string): string {
   const place =
     /(src\/your-service\/[^\n:]+):(\d+)(?::(\d+))?/.exec(text) ??
     /(src\/[^\n:]+):(\d+)(?::(\d+))?/.exec(text);
-  const shown = place ? `${message}\n${lines(place[1]!, Number(place[2]), Number(place[3] ?? 0))}` : message;
+  const shown = place
+    ? `${message}\n\n${sourceLines(place[1]!, Number(place[2]), Number(place[3] ?? 0))}`
+    : message;
   return shown.replace(/^(?=.)/gm, "  ");
 }
 
-/** The lines around a place, as far as the file can be read. */
-function lines(file: string, line: number, column: number): string {
+/** A place, and the lines around it as far as the file can be read. */
+export function sourceLines(file: string, line: number, column = 0): string {
   try {
     const all = readFileSync(`${PROJECT}${file}`, "utf8").split("\n");
     const first = Math.max(1, line - LINES_AROUND);
@@ -33,8 +35,8 @@ function lines(file: string, line: number, column: number): string {
       const row = `${number === line ? ">" : " "} ${String(number).padStart(4)} | ${text}`;
       return number === line && column > 0 ? [row, `${" ".repeat(7)}| ${" ".repeat(column - 1)}^`] : [row];
     });
-    return `\n${file}:${line}\n${colours.dim(shown.join("\n"))}`;
+    return `${file}:${line}\n${colours.dim(shown.join("\n"))}`;
   } catch {
-    return "";
+    return `${file}:${line}`;
   }
 }

@@ -5,15 +5,25 @@ import { parseArgs } from "node:util";
 import { format, resolveConfig } from "prettier";
 import type { Offer } from "../src/offer.ts";
 import { addonId, offer } from "../src/your-service/plans.ts";
+import { yourSettings } from "../src/your-service/settings.ts";
+import { CHECK_ENV } from "./check-settings.ts";
+import { idOf, serviceIn, settingsListed, takeOver } from "./example.ts";
 
 // `npm run make-it-yours`: puts the names of your add-on in the place of the sample's, in the repository of the working
-// folder. The names that it replaces are those in `src/your-service/plans.ts`, so it can be run again.
+// folder, or another service in the place of the sample. The names that it replaces are those in
+// `src/your-service/plans.ts`, so it can be run again.
 
-const USAGE = `How it is used: npm run make-it-yours [-- --id ID --prefix PREFIX --plan PLAN…]
+const USAGE = `How it is used: npm run make-it-yours [-- --id ID --prefix PREFIX --plan PLAN… [--repo URL]]
+            or: npm run make-it-yours -- --from examples/message-queue [--id ID] [--repo URL]
+            or: npm run make-it-yours -- --settings
 --id ID          the add-on's id, as registered with the platform: lower-case letters, digits and hyphens
 --prefix PREFIX  what the names of its config vars begin with: PREFIX_URL and PREFIX_TOKEN
 --plan PLAN      NAME, or NAME=SENTENCE with the sentence (and price) that customers read, or NAME:later=SENTENCE, the
                  same for a plan that takes minutes to provision; one --plan for each, from the smallest to the largest
+--from FOLDER    begin with the service in FOLDER in the place of the sample: its settings enter .env.example, app.json,
+                 compose.yaml and ops/sandbox.env by themselves
+--settings       list the settings of src/your-service/settings.ts in those files
+--repo URL       the address of your repository, for app.json and the README
 On a terminal it asks for what is not given.`;
 
 interface Names {
@@ -62,18 +72,50 @@ const faultOf = {
 };
 
 const isSample = addonId === SAMPLE_ID;
-const prefix = offer.configVars[0]?.replace(/_URL$/, "");
-if (offer.configVars.join() !== `${prefix}_URL,${prefix}_TOKEN`)
-  refuse(
-    "The config vars in src/your-service/plans.ts are not the sample's any more: change names there by hand.",
-  );
 const given = flags();
 if (git("status", "--porcelain") !== "")
   refuse(
     "The working tree has changes: commit them first, so that what this changes can be seen and undone.",
   );
+if (given.settings || given.from !== undefined) {
+  await withService(given.from);
+  process.exit(0);
+}
+const prefix = offer.configVars[0]?.replace(/_URL$/, "");
+if (offer.configVars.join() !== `${prefix}_URL,${prefix}_TOKEN`)
+  refuse(
+    "The config vars in src/your-service/plans.ts are not the sample's any more: change names there by hand.",
+  );
 const wanted = await wantedNames();
-apply(await edited(edits(wanted, { id: addonId, prefix: prefix! })));
+apply(await edited([...edits(wanted, { id: addonId, prefix: prefix! }), ...editsOfRepository()]));
+
+/** The service of a folder in the place of the present one, or with `null` the present one: its settings in all files. */
+async function withService(from: string | undefined): Promise<void> {
+  if (from !== undefined) {
+    const service = serviceIn(from);
+    if (service === null)
+      refuse(`There is no service in ${from}: an index.ts, there or in ${from}/your-service.`);
+    const id = given.id ?? idOf(service);
+    if (id === undefined) refuse(`${service}/plans.ts has no addonId: name one with --id.`);
+    if (given.prefix !== undefined || given.plan !== undefined)
+      refuse("With --from, plans and config vars are those of the service: change them in its plans.ts.");
+    const faults = faultOf.id(id);
+    if (faults.length > 0) refuse(faults.join("\n"));
+    takeOver(service);
+    const all = [...editsOfId(id, addonId), ...editsOfRepository()];
+    await write(await edited(all));
+  }
+  await write(await settingsListed(yourSettings));
+  console.log(git("diff", "--stat"));
+  const values =
+    from === undefined || !existsSync(CHECK_ENV)
+      ? ""
+      : `
+Its settings have values that are made up in ${CHECK_ENV} and ops/sandbox.env. For npm run dev, write them into .env.`;
+  console.log(`To see it whole: git diff. To undo it: git restore . && git clean -fd src test${values}
+To begin anew in development: rm -rf .data
+Check it: npm run check`);
+}
 
 /** What was given as flags, and on a terminal what is asked for. Ends the process if a name is invalid or missing. */
 async function wantedNames(): Promise<Names> {
@@ -89,17 +131,29 @@ async function wantedNames(): Promise<Names> {
   return ask();
 }
 
+/** Ends the process if the address of the repository is none. */
+function checked<Given extends { repo?: string | undefined }>(values: Given): Given {
+  const { repo } = values;
+  if (repo === undefined || (URL.canParse(repo) && /^https:\/\/[^\s"<>]+$/.test(repo))) return values;
+  return refuse(
+    `The repository "${repo}" must be an https address, such as https://git.example/you/your-add-on.`,
+  );
+}
+
 function flags() {
   const text = { type: "string" } as const;
   const options = {
     id: text,
     prefix: text,
     plan: { ...text, multiple: true },
+    from: text,
+    repo: text,
+    settings: { type: "boolean" },
     help: { type: "boolean" },
   } as const;
   try {
     const { values } = parseArgs({ options });
-    if (!values.help) return values;
+    if (!values.help) return checked(values);
   } catch (error) {
     refuse(`${(error as Error).message}\n\n${USAGE}`);
   }
@@ -141,28 +195,23 @@ async function ask(): Promise<Names> {
   return { id, prefix, plans };
 }
 
-function edits({ id, prefix, plans }: Names, old: { id: string; prefix: string }): Edit[] {
+/** The kit's own words, or what this put in their place. */
+function head(kits: RegExp, ours: (name: string) => string, id: string, old: string) {
+  return { find: isSample ? kits : ours(old), put: ours(id) };
+}
+
+/** The id and what follows from it, in all files but those of the service. */
+function editsOfId(id: string, old: string): Edit[] {
   const readme = (name: string) =>
     `# ${name}\n\nSells ${name} as an add-on. It is made with the add-on partner starter kit, which this page describes.\n`;
   const description = (name: string) => `"description": "Sells ${name} as an add-on."`;
-  /** The kit's own words, or what this put in their place. */
-  const head = (kits: RegExp, ours: (name: string) => string) => ({
-    find: isSample ? kits : ours(old.id),
-    put: ours(id),
-  });
-  const named = [
-    "src/your-service/plans.ts",
-    "src/your-service/index.ts",
-    "test/your-service/service.test.ts",
-    "README.md",
-  ];
   return [
     { file: "package.json", find: /(?<=^ {2}"name": ").+(?=")/m, put: id },
     { file: "package-lock.json", find: /(?<=^ {2}"name": ").+(?=")/m, put: id },
     { file: "package-lock.json", find: /(?<="": \{\n {6}"name": ").+(?=")/, put: id },
     { file: "Dockerfile", find: /(?<=image\.title=").+(?=")/, put: id },
     { file: "app.json", find: /(?<=^ {2}"name": ").+(?=")/m, put: id },
-    { file: "app.json", ...head(/"description": ".+"/, description) },
+    { file: "app.json", ...head(/"description": ".+"/, description, id, old) },
     {
       file: "app.json",
       find: /(?<="ADDON_ID": \{\n {6}"description": ".+")(,\n {6}"value": ".+")?/,
@@ -170,14 +219,44 @@ function edits({ id, prefix, plans }: Names, old: { id: string; prefix: string }
     },
     { file: ".env.example", find: /^ADDON_ID=.* (?=# )/m, put: `ADDON_ID=${id}`.padEnd(45) },
     { file: "ops/sandbox.env", find: /(?<=^ADDON_ID=).+/m, put: id },
-    { file: "README.md", ...head(/^# .+\n\n(?:.+\n)+/, readme) },
+    { file: "README.md", ...head(/^# .+\n\n(?:.+\n)+/, readme, id, old) },
     { file: "src/your-service/plans.ts", find: /(?<=^export const addonId = ").+(?=")/m, put: id },
+  ];
+}
+
+function edits({ id, prefix, plans }: Names, old: { id: string; prefix: string }): Edit[] {
+  const named = [
+    "src/your-service/plans.ts",
+    "src/your-service/index.ts",
+    "test/your-service/service.test.ts",
+    "README.md",
+  ];
+  return [
+    ...editsOfId(id, old.id),
     {
       file: "src/your-service/plans.ts",
       find: /(?<=^export const offer = defineOffer\(\{\n)[^]*?^ {2}ephemeralPlan: .+\n/m,
       put: plansInCode(plans),
     },
     ...named.map((file) => ({ file, find: new RegExp(`\\b${old.prefix}(?=_)`, "g"), put: prefix })),
+  ];
+}
+
+/** The address of the repository: the member of app.json that a platform reads, and a link of the README's. */
+function editsOfRepository(): Edit[] {
+  const { repo } = given;
+  if (repo === undefined) return [];
+  return [
+    {
+      file: "app.json",
+      find: /(?<=^ {2}"description": ".+",\n)( {2}"repository": ".+",\n)?/m,
+      put: `  "repository": ${JSON.stringify(repo)},\n`,
+    },
+    {
+      file: "README.md",
+      find: /(?<=which this page describes\.\n)(\nThe source: <.+>\n)?/,
+      put: `\nThe source: <${repo}>\n`,
+    },
   ];
 }
 
@@ -218,14 +297,23 @@ async function edited(all: readonly Edit[]): Promise<Map<string, string>> {
       if (file.startsWith("src/your-service/")) process.exit(1);
     }
   }
+  return prettyIfChanged(texts);
+}
+
+async function prettyIfChanged(texts: Map<string, string>): Promise<Map<string, string>> {
   for (const [file, text] of texts) {
-    const pretty = /\.(ts|md)$/.test(file)
-      ? await format(text, { ...(await resolveConfig(file)), filepath: file })
-      : text;
-    if (pretty === readFileSync(file, "utf8")) texts.delete(file);
+    const pretty =
+      /\.(ts|md|json)$/.test(file) && file !== "package-lock.json"
+        ? await format(text, { ...(await resolveConfig(file)), filepath: file })
+        : text;
+    if (existsSync(file) && pretty === readFileSync(file, "utf8")) texts.delete(file);
     else texts.set(file, pretty);
   }
   return texts;
+}
+
+async function write(texts: Map<string, string>): Promise<void> {
+  for (const [file, text] of await prettyIfChanged(texts)) writeFileSync(file, text);
 }
 
 function apply(texts: Map<string, string>): void {

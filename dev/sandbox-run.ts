@@ -6,7 +6,8 @@ import { Misconfigured } from "../src/errors.ts";
 import { isOnSale, plansOnSale } from "../src/offer.ts";
 import { exitWith } from "../src/process/run-process.ts";
 import { offer } from "../src/your-service/plans.ts";
-import { demoStage, eventually, YOURS_WITHIN_MS } from "./demo/stage.ts";
+import { type DemoStage, demoStage } from "./demo/stage.ts";
+import { answerInWords } from "./wording.ts";
 
 // `npm run sandbox:run -- COMMAND`: a platform, this service and a resource on it, for as long as COMMAND runs. COMMAND
 // gets the resource's config vars and all addresses in its environment. This process exits with COMMAND's exit code.
@@ -41,14 +42,14 @@ isSet = true;
 let code = 1;
 try {
   const { sandbox, service } = stage;
-  const uuid = await install(sandbox, plan);
+  const uuid = await install(stage, plan);
   try {
     code = await run({ ...addresses(sandbox, service.url!, uuid), ...configOf(sandbox, uuid) });
   } finally {
     await deprovision(sandbox, uuid);
   }
 } catch (error) {
-  console.error(`✗ ${(error as Error).message}`);
+  console.error([`✗ ${(error as Error).message}`, ...stage.yourErrors()].join("\n"));
   code ||= 1;
 } finally {
   await stage.close();
@@ -67,15 +68,15 @@ function wantedPlan(): string {
 }
 
 /** Installs a resource and waits until the platform has provisioned it and its grant was exchanged. */
-async function install({ control }: Sandbox, plan: string): Promise<string> {
+async function install({ sandbox: { control }, untilYours }: DemoStage, plan: string): Promise<string> {
   const { addon, response } = await control.install({ plan });
   if (response.status !== 200 && response.status !== 202)
-    throw new Error(`The provision was answered with ${response.status}: ${JSON.stringify(response.body)}`);
-  await eventually(() => {
+    throw new Error(`The provision was answered with ${answerInWords(response)}`);
+  await untilYours(() => {
     const { state, grant } = control.addon(addon.id);
     if (state !== "provisioned" || grant?.state !== "exchanged")
       throw new Error(`The resource is still ${state}, its grant ${grant?.state}.`);
-  }, YOURS_WITHIN_MS);
+  });
   return addon.id;
 }
 

@@ -26,3 +26,10 @@ export function textIn(value: unknown, ...path: string[]): string {
   for (const member of path) found = (found as Record<string, unknown> | null | undefined)?.[member];
   return typeof found === "string" ? found : "?";
 }
+
+/** An answer of the service's, as the sandbox reports it: its status and sentence, or that there was none. */
+export function answerInWords({ status, body }: { status: number | null; body?: unknown }): string {
+  if (status === null) return "nothing: the service did not answer in time, or ended.";
+  const { message } = (body ?? {}) as { message?: unknown };
+  return `${status}${typeof message === "string" ? `: ${message}` : "."}`;
+}

@@ -62,3 +62,8 @@ function wordsOf(measure: Measure): string {
 function withUnit(value: number, unit: string, unitDisplay: "long" | "short"): string {
   return value.toLocaleString("en", { style: "unit", unit, unitDisplay, maximumFractionDigits: 1 });
 }
+
+/** "1 row", "2 rows". */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? "" : "s"}`;
+}

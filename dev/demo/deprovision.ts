@@ -14,9 +14,13 @@ export const deprovision: Step = {
     assert.equal(addon.state, "deprovisioned");
     const [row] = await stage.rows<Record<string, unknown>>(SEALED, id);
     assert.deepEqual(new Set(Object.values(row!)), new Set([null]), "nothing sealed is left");
+    await stage.untilYours(async () => {
+      const left = await stage.rows(`SELECT id FROM steps WHERE uuid = $1`, id);
+      assert.equal(left.length, 0, "answered 204, and your deprovision is not done");
+    });
     const again = await stage.sandbox.control.deprovision(id);
     assert.equal(again.response.status, 410);
-    return `answered 204; every secret of it is erased; asked again, it answers 410`;
+    return `answered 204; every secret of it is erased, and your deprovision is done; asked again, it answers 410`;
   },
 };
 

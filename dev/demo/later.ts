@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { list } from "../wording.ts";
+import { answerInWords, list } from "../wording.ts";
 import { CONFIG_VARS, LATER_PLAN } from "./plans.ts";
-import { eventually, YOURS_WITHIN_MS } from "./stage.ts";
+import { eventually } from "./stage.ts";
 import type { Step } from "./step.ts";
 
 export const later: Step = {
@@ -11,9 +11,12 @@ export const later: Step = {
     const { control } = stage.sandbox;
     control.createApp({ name: "hotel" });
     const { addon, response } = await control.install({ app: "hotel", plan: LATER_PLAN });
-    assert.equal(response.status, 202, JSON.stringify(response.body));
+    assert.equal(response.status, 202, `answered with ${answerInWords(response)}`);
     assert.equal(addon.state, "provisioning");
-    await eventually(() => assert.equal(control.addon(addon.id).state, "provisioned"), YOURS_WITHIN_MS);
+    await stage.untilYours(() => {
+      const { state } = control.addon(addon.id);
+      assert.equal(state, "provisioned", `answered 202, and the platform has it as ${state} still`);
+    });
     await eventually(async () => {
       const [row] = await stage.rows(`SELECT state FROM resources WHERE uuid = $1`, addon.id);
       assert.deepEqual(row, { state: "provisioned" });

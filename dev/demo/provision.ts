@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { list, textIn } from "../wording.ts";
+import { answerInWords, list, textIn } from "../wording.ts";
 import { FIRST_PLAN } from "./plans.ts";
-import { eventually, YOURS_WITHIN_MS } from "./stage.ts";
+import { eventually } from "./stage.ts";
 import { issuedTokens, type Step, theAddon } from "./step.ts";
 
 /** The token's lifetime while the refresh is shown: the refresh is due after about half of it. */
@@ -9,19 +9,19 @@ export const SHORT_LIFE_SECONDS = 6;
 
 export const provision: Step = {
   title: "A customer installs the add-on",
-  async run({ sandbox }) {
+  async run({ sandbox, untilYours }) {
     sandbox.control.settings({ expiresIn: SHORT_LIFE_SECONDS });
     sandbox.control.createApp({ name: "shop" });
     const { addon, response } = await sandbox.control.install({ app: "shop", plan: FIRST_PLAN });
     if (response.status === 202) {
-      await eventually(
-        () => assert.equal(sandbox.control.addon(addon.id).state, "provisioned"),
-        YOURS_WITHIN_MS,
-      );
+      await untilYours(() => {
+        const { state } = sandbox.control.addon(addon.id);
+        assert.equal(state, "provisioned", `answered 202, and the platform has it as ${state} still`);
+      });
       const names = Object.keys(sandbox.control.configVars("shop"));
       return `${addon.name} on the app "shop": answered 202, and ${list(names) || "nothing"} came when it was made`;
     }
-    assert.equal(response.status, 200, JSON.stringify(response.body));
+    assert.equal(response.status, 200, `answered with ${answerInWords(response)}`);
     const config = (response.body as { config: Record<string, string> }).config;
     assert.deepEqual(sandbox.control.configVars("shop"), config, "the app runs with what was answered");
     return `${addon.name} on the app "shop": answered with ${list(Object.keys(config)) || "nothing"}`;

@@ -14,6 +14,7 @@ import { addonId, offer } from "../../src/your-service/plans.ts";
 import { newUrl } from "../postgresql.ts";
 import { temporaryDatabase } from "../temporary-database.ts";
 import { runKit } from "./kit.ts";
+import { createYourErrors } from "./your-errors.ts";
 
 /** A platform, a service and its database in a folder of their own. */
 export interface DemoStage {
@@ -21,6 +22,13 @@ export interface DemoStage {
   readonly service: RunningService;
   /** Everything the service has logged. */
   logged(): string;
+  /** What functions of yours threw since the last call, in words. */
+  yourErrors(): string[];
+  /**
+   * Retries until `look` no longer throws, for the time that your functions may take. Throws its last error, or at once if
+   * one of them fails the same way again and again.
+   */
+  untilYours<Found>(look: () => Promise<Found> | Found): Promise<Found>;
   /** Rows of the service's database. */
   rows<Row>(text: string, ...values: unknown[]): Promise<Row[]>;
   /** Runs an operator's command in a process of its own, and returns its JSON. */
@@ -36,7 +44,7 @@ export interface DemoStage {
 }
 
 /** How long to wait for your functions, in ms: they may call your own service, and be retried. */
-export const YOURS_WITHIN_MS = 60_000;
+const YOURS_WITHIN_MS = 60_000;
 
 /**
  * Opens a stage. Its folder is removed when this process ends, even after a failure. Throws `Misconfigured` for invalid
@@ -46,19 +54,27 @@ export async function demoStage(): Promise<DemoStage> {
   const folder = mkdtempSync(path.join(tmpdir(), "addon-demo-"));
   // A process that is ending may still write into the folder.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }));
-  const sandbox = await startSandbox({ addonManifest: addonManifest(addonId, offer) });
+  const sandbox = await startSandbox({
+    addonManifest: addonManifest(addonId, offer),
+    ssoSalt: randomBytes(20).toString("hex"),
+  });
   // Settings of yours that are invalid are said before a database is made.
   readConfig({ ...environmentFor(sandbox), DATABASE_URL: newUrl() });
   const database = await temporaryDatabase();
   const lines: string[] = [];
+  const yours = createYourErrors();
+  const logTo = {
+    write(line: string) {
+      lines.push(line);
+      yours.read(line);
+    },
+  };
   let environment: Environment = { ...environmentFor(sandbox), DATABASE_URL: database.url };
   let asked = 0;
   let closing: Promise<boolean> | undefined;
 
   async function start(): Promise<RunningService> {
-    const started = await runWeb(readConfig(environment), {
-      logTo: { write: (line) => void lines.push(line) },
-    });
+    const started = await runWeb(readConfig(environment), { logTo, pace: { logAgainMs: 0 } });
     await started.ready;
     sandbox.control.partner({ partnerUrl: started.url! });
     return started;
@@ -71,6 +87,8 @@ export async function demoStage(): Promise<DemoStage> {
       return service;
     },
     logged: () => lines.join(""),
+    yourErrors: yours.inWords,
+    untilYours: (look) => eventually(look, YOURS_WITHIN_MS, yours.check),
     rows: (text, ...values) => service.services.db.query(positional(`demo_${(asked += 1)}`, text), values),
     kit: (args, input) => runKit(args, environment, folder, input),
     async restart(change) {
@@ -81,9 +99,14 @@ export async function demoStage(): Promise<DemoStage> {
     encryptionKey: () => environment["ENCRYPTION_KEY"]!,
     close: () =>
       (closing ??= (async () => {
-        const left = await takeDown(sandbox, service).catch(() => installed(sandbox));
+        const left = await takeDown(sandbox, service, yours.check).catch(() => installed(sandbox));
         if (left.length > 0)
-          console.error(`✗ Your deprovision has not taken down ${left.join(", ")}: look for what is left.`);
+          console.error(
+            [
+              `✗ Your deprovision has not taken down ${left.join(", ")}: look for what is left.`,
+              ...yours.inWords(),
+            ].join("\n"),
+          );
         await service.stop();
         await sandbox.close();
         await database.remove();
@@ -98,14 +121,19 @@ const CLEAN_UPS = `SELECT uuid FROM steps WHERE kind = 'clean_up'`;
  * Deprovisions everything, including resources still being provisioned, and waits for the clean-ups: in a vendor's own
  * database they would otherwise be left for good. Returns the uuids whose clean-up is not done.
  */
-async function takeDown({ control }: Sandbox, { services }: RunningService): Promise<string[]> {
+async function takeDown(
+  { control }: Sandbox,
+  { services }: RunningService,
+  check: () => void,
+): Promise<string[]> {
   for (const id of installed({ control })) await control.deprovision(id).catch(() => undefined);
-  const until = performance.now() + YOURS_WITHIN_MS;
-  for (;;) {
-    const left = await services.db.query<{ uuid: string }>(positional("demo_left", CLEAN_UPS), []);
-    if (left.length === 0 || performance.now() > until) return left.map(({ uuid }) => uuid);
-    await sleep(50);
-  }
+  let left: { uuid: string }[] = [];
+  const look = async () => {
+    left = await services.db.query<{ uuid: string }>(positional("demo_left", CLEAN_UPS), []);
+    if (left.length > 0) throw new Error("Clean-ups are left.");
+  };
+  await eventually(look, YOURS_WITHIN_MS, check).catch(() => undefined);
+  return left.map(({ uuid }) => uuid);
 }
 
 /** The uuids of add-ons that are provisioned or being provisioned. */
@@ -129,21 +157,27 @@ function environmentFor({ url, settings }: Sandbox): Environment {
     PLATFORM_AUTH_URL: url,
     PLATFORM_STATUS_URL: url,
     ALLOW_INSECURE_PLATFORM: "on",
+    SSO_SALT: settings.ssoSalt!,
     // Sweeps every second, so that the demonstration does not wait for one.
     SWEEP_CRON: "* * * * * *",
   };
 }
 
-/** Retries until `look` no longer throws, for at most `withinMs`; then throws its last error. */
+/**
+ * Retries until `look` no longer throws, for at most `withinMs`; then throws its last error. What `check` throws ends the
+ * wait before.
+ */
 export async function eventually<Found>(
   look: () => Promise<Found> | Found,
   withinMs = 15_000,
+  check: () => void = () => undefined,
 ): Promise<Found> {
   const until = performance.now() + withinMs;
   for (;;) {
     try {
       return await look();
     } catch (error) {
+      check();
       if (performance.now() > until) throw error;
       await sleep(50);
     }

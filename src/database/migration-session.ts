@@ -243,7 +243,9 @@ interface HolderRow {
   stateAt: Date | null;
 }
 
-const time = (at: Date | null) => at?.toISOString() ?? "an unknown time";
+/** 2026-01-31 12:00:00 UTC. */
+const time = (at: Date | null) =>
+  at ? `${at.toISOString().slice(0, 19).replace("T", " ")} UTC` : "an unknown time";
 const capital = (words: string) => words.charAt(0).toUpperCase() + words.slice(1);
 const inWords = (ms: number) => (ms < 60_000 ? `${ms / 1_000} s` : `${Math.round(ms / 60_000)} min`);
 

@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { counted } from "../amounts.ts";
 import type { Context } from "../context.ts";
 import { retryWhileUnreachable } from "../database/retry.ts";
 import { messageOf, storable } from "../errors.ts";
@@ -95,7 +96,7 @@ async function runOne(ctx: Context, job: YourJob, given: ClaimedJob, { ending, i
   if (isMissed(job, given)) return leaveOut(ctx, job, given);
   const claimed = given.hasDied ? await noteDeath(ctx, job, given) : given;
   const dueAt = timeOfRun(ctx, job, claimed);
-  const late = () => new Hangs(`The job has not ended after ${mostMinutes} minutes`);
+  const late = () => new Hangs(`The job has not ended after ${counted(mostMinutes, "minute")}`);
   const hold = () => holdJob(ctx.db, claimed);
   const limits = { ms: mostMinutes * MINUTE_MS, late, cuts: [], lease: { hold, everyMs: HOLD_EVERY_MS } };
   const isCut = () => ending.signal.aborted;
@@ -270,6 +271,6 @@ function alarmed(
   const isAgain = alarmedAt !== null && attempts % ALARM_AFTER_ATTEMPTS === 0;
   if (!isAgain && (alarmedAt !== null || !isFailing)) return trouble;
   const about = { alarm: "job_fails", job: name, failures: attempts, since, error, nextTry };
-  ctx.log.error(about, `Job of yours failed ${attempts} times; still retrying`);
+  ctx.log.error(about, `Job of yours failed ${counted(attempts, "time")}; still retrying`);
   return { ...trouble, alarmedAt: alarmedAt ?? now };
 }

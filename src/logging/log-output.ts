@@ -1,4 +1,5 @@
 import fs from "node:fs";
+import { counted } from "../amounts.ts";
 
 const STANDARD_OUTPUT = 1;
 /** At most this many characters wait for a reader; further lines are dropped and only counted. */
@@ -41,7 +42,7 @@ export function logOutput(): { write(line: string): void; flushSync(): void } {
   /** Empty if none was dropped since the last such line. */
   function droppedLine(): string {
     if (dropped === 0) return "";
-    const msg = `Nobody took the log: ${dropped} lines were dropped`;
+    const msg = `Nobody took the log: ${counted(dropped, "line")} ${dropped === 1 ? "was" : "were"} dropped`;
     dropped = 0;
     return `${JSON.stringify({ level: "warn", time: new Date().toISOString(), msg })}\n`;
   }

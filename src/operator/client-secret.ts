@@ -11,6 +11,7 @@ import { checkKeys } from "../vault/store.ts";
 import { clientSecretSealContext, keyIdOf, type Vault } from "../vault/vault.ts";
 import { UsedWrongly } from "./errors.ts";
 import { deleteSecrets, storedSecrets } from "./store.ts";
+import { counted } from "./wording.ts";
 import type { How } from "./work-through.ts";
 
 interface SecretReport {
@@ -119,7 +120,7 @@ export async function waitUntilFresh(
       if (signal.aborted)
         throw new KitError(
           "interrupted",
-          `The client secret is version ${version} now. A running service refreshes the other ${due - fresh} tokens.`,
+          `The client secret is version ${version} now. A running service refreshes the other ${counted(due - fresh, "token")}.`,
         );
       // Another process may have set a newer one.
       const current = await retryWhileUnreachable(ctx.credentials.secrets.current);
@@ -154,7 +155,7 @@ export function secretInWords({ version, due, fresh, unconfirmed }: SecretReport
     `The client secret is version ${version} now.`,
     unconfirmed &&
       `Whether the platform accepts it is not known: ${unconfirmed}. If tokens stay refused, compare it with the partner portal.`,
-    `${fresh} of ${due} tokens refreshed.`,
+    `${fresh} of ${counted(due, "token")} refreshed.`,
     fresh < due &&
       "A running service refreshes the others; those that the platform refuses for a day: kit resources list --state needs_reauth",
   ]

@@ -1,6 +1,6 @@
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? "" : "s"}`;
-}
+import { counted } from "../amounts.ts";
+
+export { counted };
 
 /** Rows are counted up to this number; beyond it the exact number does not matter. */
 export const MOST_COUNTED = 10_000;

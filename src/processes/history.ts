@@ -1,3 +1,4 @@
+import { counted } from "../amounts.ts";
 import { isTransient } from "../database/retry.ts";
 import type { Queryable } from "../database/statement.ts";
 import { KitError, messageOf } from "../errors.ts";
@@ -80,10 +81,10 @@ function inWords(
   beatsLost: BeatsLost,
 ): string {
   if (sign === "loaded") return "its rows were loaded from a dump";
-  if (sign === "beats") return `it lacks the last ${beatsLost} beats of a process that runs`;
+  if (sign === "beats") return `it lacks the last ${counted(beatsLost ?? 0, "beat")} of a process that runs`;
   if (hasTarget) return "it was recovered to a point in time";
   const minutes = Math.round((quietSeconds ?? 0) / 60);
-  return `it is on another timeline, and its newest row of a process is ${minutes} minutes old`;
+  return `it is on another timeline, and its newest row of a process is ${counted(minutes, "minute")} old`;
 }
 
 /** An operator says that the database was restored. */

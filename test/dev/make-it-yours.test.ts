@@ -19,6 +19,9 @@ const TESTS = ["test/your-service", "test/support", "test/people", "test/docs/de
 /** The places that the script owns: no name of the sample stays there. */
 const OWNED = ".env.example app.json package.json package-lock.json ops/sandbox.env README.md".split(" ");
 
+/** Those that list settings. */
+const SETTINGS_FILES = ".env.example app.json compose.yaml ops/sandbox.env".split(" ");
+
 const { PATH, HOME } = process.env;
 const environment = { PATH, HOME, NO_COLOR: "1", TEST_DATABASE_URL: testServerUrl() };
 
@@ -106,6 +109,49 @@ withSample("npm run make-it-yours", () => {
     const { code, output } = await run("check", "types", "deploy-files", "tests");
     const passes = /^✓ .+ types\n✓ .+ deploy-files\n✓ .+ tests\nAll is well, in .+\.\n$/;
     expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(passes) });
+  }, 400_000);
+});
+
+withSample("npm run make-it-yours -- --from", () => {
+  it.each([
+    ["a folder without a service", ["--from", "docs"], /^There is no service in docs: /],
+    ["names that the service has", ["--from", "examples/message-queue", "--plan", "mini"], /^With --from, /],
+    ["an address that is none", ["--from", "examples/message-queue", "--repo", "pigeons"], /https address/],
+  ])("refuses %s", async (_what, words, said) => {
+    expect(await run("make-it-yours", ...words)).toEqual({ code: 2, output: expect.stringMatching(said) });
+    expect(git("status", "--porcelain")).toBe("");
+  });
+
+  it("lists the settings of an example in the files of a deployment, in the place of those of the one before", async () => {
+    const { code, output } = await run("make-it-yours", "--from", "examples/postgres-product");
+    expect([code, output]).toEqual([0, expect.not.stringContaining("has nothing like")]);
+    for (const file of SETTINGS_FILES) expect([file, read(file)]).toEqual([file, expect.stringContaining("PRODUCT_PASSWORD_KEY")]); // prettier-ignore
+    commit();
+    const repo = "https://git.example/you/pigeons";
+    const from = ["--from", "examples/message-queue", "--id", "pigeons", "--repo", repo];
+    expect(await run("make-it-yours", ...from)).toMatchObject({ code: 0 });
+    for (const file of SETTINGS_FILES) {
+      expect([file, read(file)]).toEqual([file, expect.stringMatching(/QUEUE_API_URL[^]*QUEUE_API_TOKEN/)]);
+      expect([file, read(file)]).toEqual([file, expect.not.stringContaining("PRODUCT_")]);
+    }
+    expect(JSON.parse(read("app.json"))).toMatchObject({ name: "pigeons", repository: repo });
+    expect(read("README.md")).toContain(`<${repo}>`);
+    expect(read("src/your-service/plans.ts")).toContain(`addonId = "pigeons"`);
+    commit();
+    expect(await run("make-it-yours", "--settings")).toMatchObject({ code: 0 });
+    expect(git("status", "--porcelain")).toBe("");
+  });
+
+  it("leaves a fork that passes its check but for what needs the product, which names the function and its line; .env is not read", async () => {
+    await writeFile(path.join(copy, ".env"), "DATABASE_URL=postgresql://nobody@127.0.0.1:1/x\nADDON_PASSWORD=short\nQUEUE_API_URL=\n"); // prettier-ignore
+    const { code, output } = await run("check", "types", "deploy-files", "tests", "demo");
+    expect([code, output]).toEqual([
+      1,
+      expect.stringMatching(/^✓ .+ types\n✓ .+ deploy-files\n✓ .+ tests\n✗ .+ demo\n/),
+    ]);
+    expect(output).toMatch(/provision\(\) was called 3 times, and failed each time\./);
+    expect(output).toMatch(/\nprovision\(\) failed: fetch failed.+\nsrc\/your-service\/broker\.ts:\d+\n/);
+    expect(output).toMatch(/\n> +\d+ \|.+await fetch\(/);
   }, 400_000);
 });
 

@@ -61,7 +61,7 @@ describe("a queue of the example", () => {
     const { uuid, response, vars } = await installed();
     expect(response.status).toBe(202);
     await eventually(async () => {
-      await life.world.forged.stepsFellDue(uuid);
+      await life.world.hurry(uuid);
       return vars()["PIGEON_URL"] === `https://one.broker.example/${uuid}`;
     });
   });
@@ -96,14 +96,11 @@ describe("a queue of the example", () => {
     await eventually(() => /^key-/.test(vars()["PIGEON_KEY"] ?? ""));
     expect(broker.keysOf(uuid)).toEqual(["key", vars()["PIGEON_KEY"]]);
     // The broker is to repeat what leaks during the overlap.
-    await eventually(
-      async () => (await life.world.rows(`SELECT FROM steps WHERE kind = 'retire'`)).length > 0,
+    await eventually(async () =>
+      expect((await told(JSON.stringify({ queue: uuid }), TOKEN, "leaked")).status).toBe(503),
     );
-    expect((await told(JSON.stringify({ queue: uuid }), TOKEN, "leaked")).status).toBe(503);
-    await eventually(async () => {
-      await life.world.forged.stepsFellDue(uuid, { kind: "retire" });
-      expect(broker.keysOf(uuid)).toEqual([vars()["PIGEON_KEY"]]);
-    });
+    await life.world.endOverlap(uuid);
+    expect(broker.keysOf(uuid)).toEqual([vars()["PIGEON_KEY"]]);
   });
 
   it("is moved by its customer's button, and purged by an operator's command", async () => {
@@ -129,10 +126,8 @@ describe("a queue of the example", () => {
       child.stdin.end(input);
       return text(child.stdout);
     };
-    const ours = await life.world.rows<{ uuid: string }>(
-      `SELECT uuid FROM resources WHERE state = 'provisioned'`,
-    );
-    const list = ours.map((each) => each.uuid).join("\n");
+    const { addons } = life.control.state();
+    const list = addons.flatMap(({ id, state }) => (state === "provisioned" ? [id] : [])).join("\n");
     const fix = ["reconcile", "--platform-list", "--fix", "orphan_at_backend", "--yes", "--json"];
     expect(await run(["reconcile", "--json"])).toContain(`"theirs":"in your backend, host two"`);
     expect(JSON.parse(await run(fix, list))).toMatchObject({ fixed: 1, differences: [] });
@@ -154,12 +149,11 @@ describe("a queue of the example", () => {
 
   it("is metered at its time, into a table of the vendor's", async () => {
     const { uuid } = await installed();
-    await eventually(async () => {
-      await life.world.forged.idleJobsAreDue();
-      const used = `SELECT messages::int, (now() AT TIME ZONE 'UTC')::date - day AS ago FROM yours.usage WHERE uuid = $1 ORDER BY day`;
-      const days = [3, 2, 1].map((ago) => ({ messages: 7, ago }));
-      expect(await life.world.rows(used, [uuid])).toEqual(days);
-    });
+    await life.world.quiet([uuid]);
+    await life.world.runJob("meter");
+    const used = `SELECT messages::int, (now() AT TIME ZONE 'UTC')::date - day AS ago FROM yours.usage WHERE uuid = $1 ORDER BY day`;
+    const days = [3, 2, 1].map((ago) => ({ messages: 7, ago }));
+    expect(await life.world.rows(used, [uuid])).toEqual(days);
     // Its customer's page reads them through Prisma's client: the last 30 days, and no others.
     await life.world.rows(
       `INSERT INTO yours.usage VALUES ($1, (now() AT TIME ZONE 'UTC')::date - 40, 1000)`,

@@ -4,7 +4,7 @@
  * long as no circle comes of it.
  */
 const LAYERS: readonly (readonly string[])[] = [
-  "amounts context dot-env errors guessable marks offer options pace secret secret-forms values version within".split(
+  "amounts context dot-env errors guessable marks offer options pace secret secret-forms signal values version within".split(
     " ",
   ),
   "database http logging manifest parts platform setting vault".split(" "),

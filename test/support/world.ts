@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Sandbox, type SandboxSettings, startSandbox } from "../../packages/sandbox/index.ts";
 import type { Parts } from "../../src/context.ts";
 import { type Database, openDatabase } from "../../src/database/database.ts";
@@ -10,11 +9,15 @@ import type { Pace } from "../../src/pace.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
 import { aFreshDatabase } from "./database.ts";
+import { eventually } from "./eventually.ts";
 import { forged } from "./forged.ts";
 import { sellers } from "./sellers.ts";
+import { type Time, timeOf } from "./time.ts";
+
+export { eventually } from "./eventually.ts";
 
 /** A platform, a service and a database for one test file. */
-export interface World {
+export interface World extends Time {
   sandbox: Sandbox;
   service: RunningService;
   db: Database;
@@ -89,6 +92,7 @@ export async function aWorld({
     environment,
     db,
     forged: forged({ db }),
+    ...timeOf({ db, sandbox, service: () => service }),
     get service() {
       return service;
     },
@@ -164,28 +168,4 @@ function environmentFor({ url, settings }: Sandbox): Environment {
     ALLOW_INSECURE_PLATFORM: "on",
     LOG_LEVEL: "debug",
   };
-}
-
-/**
- * Retries each 50 ms until `look` returns neither `false` nor `null` and does not throw, for at most `withinMs`; then
- * throws the last error. A machine that stands still uses up half a second of that.
- */
-export async function eventually<Found>(
-  look: () => Promise<Found> | Found,
-  withinMs = 30_000,
-): Promise<NonNullable<Found>> {
-  for (let leftMs = withinMs; ;) {
-    const begunMs = performance.now();
-    let problem: unknown = new Error("It did not happen.");
-    try {
-      const found = await look();
-      if (found !== false && found !== null) return found as NonNullable<Found>;
-    } catch (error) {
-      problem = error;
-    }
-    if (leftMs <= 0) throw problem;
-    // Most of what is waited for happens at once.
-    await sleep(Math.min(10 + (withinMs - leftMs) / 5, 50));
-    leftMs -= Math.min(performance.now() - begunMs, 500);
-  }
 }

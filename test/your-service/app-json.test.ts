@@ -26,18 +26,24 @@ describe("app.json", () => {
 
   it("makes an app on the platform, in each environment", async () => {
     const { control, close } = await startSandbox();
-    const needed = ["ADDON_ID", "ADDON_PASSWORD", "CLIENT_SECRET"];
-    const addresses = ["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"];
-    const env = Object.fromEntries([...needed, ...addresses].map((name) => [name, "filled-in"]));
+    /** As a person fills in a form. */
+    const filledIn = (environment?: "review" | "test") => {
+      const asked = Object.entries(effectiveManifest(manifest, environment).env ?? {}).filter(
+        ([, about]) =>
+          typeof about === "object" && about.required !== false && !about.value && !about.generator,
+      );
+      return Object.fromEntries(asked.map(([name]) => [name, "filled-in"]));
+    };
     const create = (wish: object) => control.createAppFromManifest({ manifest: JSON.parse(text), ...wish });
     try {
       await expect(create({})).rejects.toThrow("ADDON_PASSWORD");
-      const app = await create({ env });
+      const app = await create({ env: filledIn() });
       expect(app.setup!.steps.map(({ step }) => step)).toEqual(["deploy", "postdeploy"]);
       expect(Object.keys(control.configVars(app.name))).toEqual(
         expect.arrayContaining(["ENCRYPTION_KEY", "DATABASE_URL"]),
       );
-      for (const environment of ["review", "test"]) await create({ environment });
+      for (const environment of ["review", "test"] as const)
+        await create({ environment, env: filledIn(environment) });
     } finally {
       await close();
     }

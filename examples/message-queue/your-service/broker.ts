@@ -1,5 +1,6 @@
 import { Refusal } from "../errors.ts";
 import type { LimitsOf, OptionsOf, PlanOf } from "../resources/contract.ts";
+import { within } from "../signal.ts";
 import type { OurKit } from "./metrics.ts";
 import type { offer } from "./plans.ts";
 import type { YourSettings } from "./settings.ts";
@@ -21,7 +22,7 @@ interface ListedQueue {
 }
 
 /** The broker's API is slow at times, and at times it is down. Then a call throws, and the kit calls again. */
-const LONGEST_CALL_MS = 30_000;
+const LONGEST_CALL_SECONDS = 30;
 
 interface Address extends Pick<YourSettings, "queueApiToken"> {
   queueApiUrl: string;
@@ -36,11 +37,10 @@ export function createBroker({ queueApiUrl, queueApiToken }: Address, kit: OurKi
     signal?: AbortSignal,
     body?: object,
   ): Promise<unknown> {
-    const late = AbortSignal.timeout(LONGEST_CALL_MS);
     const answer = await fetch(`${queueApiUrl}${path}`, {
       method,
       headers: { authorization: `Bearer ${queueApiToken.reveal()}`, "content-type": "application/json" },
-      signal: signal ? AbortSignal.any([signal, late]) : late,
+      signal: within(signal, LONGEST_CALL_SECONDS),
       ...(body && { body: JSON.stringify(body) }),
     });
     // What the broker refuses for good, the customer should read; a queue that is gone is what a removal wants.
@@ -85,7 +85,7 @@ export function createBroker({ queueApiUrl, queueApiToken }: Address, kit: OurKi
     /** For `kit doctor`: null if the broker answers. */
     async check(): Promise<string | null> {
       try {
-        await call("GET", "/health", AbortSignal.timeout(5_000));
+        await call("GET", "/health", within(undefined, 5));
         return null;
       } catch (error) {
         return `The broker at ${queueApiUrl} does not answer (${String(error)}): its own team is on call for it.`;

@@ -48,7 +48,7 @@ export function createUsage(kit: OurKit, brokers: Brokers) {
           failed.push(queue.uuid);
         });
       }
-      if (failed.length > 0) throw new Error(`${failed.length} queues could not be metered`);
+      if (failed.length > 0) throw new Error(`Not metered: ${failed.join(", ")}`);
     },
 
     /** All days that are stored, for an export. */
