@@ -5,7 +5,6 @@ import { adviceOn, GONE, momentAway, type NamedFact, planInWords } from "./wordi
 export function factsOf(resource: WholeResource) {
   const { uuid, name, plan, region, state, suspended, app, attachedAs } = resource;
   const { credential, steps, createdAt, updatedAt } = resource;
-  resource;
   const isGone = credential.flags.includes("gone_at_platform");
   const advice = isGone ? GONE : adviceOn(credential.state, credential.reason);
   return {
