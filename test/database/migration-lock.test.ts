@@ -31,7 +31,7 @@ async function holding(address: string): Promise<pg.Client> {
   return client;
 }
 
-const TIME = String.raw`\d{4}-\d\d-\d\dT[\d:.]+Z`;
+const TIME = String.raw`\d{4}-\d\d-\d\d [\d:]+ UTC`;
 const who = () =>
   `rocess ${pid} of the database \\(somebody, role \\w+, from 127\\.0\\.0\\.1, connected since ${TIME}, idle since ${TIME}\\)`;
 const patience = { pollMs: 20 };

@@ -245,7 +245,9 @@ it("tables of a service's own need no right to make schemas once theirs is there
     `GRANT USAGE ON SCHEMA public TO addon_owner`,
   ]);
   const yours = "examples/message-queue/your-service/migrations";
-  expect(await migrate({ url: roles.ownerUrl, yours })).toMatchObject({ applied: [expect.any(String)] });
+  expect(await migrate({ url: roles.ownerUrl, yours })).toMatchObject({
+    applied: expect.arrayContaining([expect.any(String)]),
+  });
   expect(await roles.ask("service", [`SELECT * FROM yours.usage`])).toEqual([]);
   await expect(roles.ask("service", [`DROP TABLE yours.usage`])).rejects.toMatchObject({ code: "42501" });
   await roles.close();

@@ -21,7 +21,7 @@ const sealedOf = (uuid: string) =>
   );
 
 describe("DELETE /resources/:uuid", () => {
-  it("calls deprovision with plan and region, without the name and the options, which are deleted", async () => {
+  it("calls deprovision with what the customer had bought, and deletes the name and the options of its row", async () => {
     const uuid = randomUUID();
     const asked = aProvisionRequest({ uuid, name: "teapots-of-acme", options: { size: "large" } });
     const given: VendorResource[] = [];
@@ -33,7 +33,9 @@ describe("DELETE /resources/:uuid", () => {
     const [before, after] = given;
     expect(before).toMatchObject({ name: "teapots-of-acme", options: { size: "large" } });
     const { plan, region } = before!;
-    expect(after).toMatchObject({ uuid, plan, region, name: null, options: {} });
+    expect(after).toMatchObject({ uuid, plan, region, name: "teapots-of-acme", options: { size: "large" } });
+    const row = `SELECT name, options FROM resources WHERE uuid = $1`;
+    expect(await life.world.rows(row, [uuid])).toEqual([{ name: null, options: {} }]);
     expect(region).not.toBeNull();
   });
 

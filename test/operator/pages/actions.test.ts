@@ -62,7 +62,7 @@ describe("access to /operator", () => {
 });
 
 describe("an error page of /operator", () => {
-  const places = ["Overview", "Resources", "Events", "Ledgers", "Check-up", "Audit trail"];
+  const places = ["Overview", "Resources", "Events", "Ledgers", "Check-up", "Audit trail", "Runbook"];
   const none = "01234567-89ab-cdef-0123-456789abcdef";
 
   it.each([
@@ -285,7 +285,7 @@ describe("setting a client secret", () => {
     const before = await generation();
     const { secret } = operator.control.resetClientSecret();
     const { text } = await operator.done("/secret", [["secret", secret]]);
-    expect(text).toMatch(/The client secret is version \d now\. 1 of 1 tokens refreshed\./);
+    expect(text).toMatch(/The client secret is version \d now\. 1 of 1 token refreshed\./);
     expect(await generation()).toBeGreaterThan(before);
     expect(operator.shown.join("")).not.toContain(secret);
     expect(operator.world.logged()).not.toContain(secret);
