@@ -17,8 +17,8 @@ export async function readRunbook(): Promise<string> {
   return toHtml(text.replace(/^# .*\n/, ""));
 }
 
-const toHtml = (markdown: string): string =>
-  new Marked({
+function toHtml(markdown: string): string {
+  const html = new Marked({
     renderer: {
       heading({ tokens, depth, text }) {
         return `<h${depth} id="${anchorOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>`;
@@ -33,3 +33,6 @@ const toHtml = (markdown: string): string =>
       html: () => "",
     },
   }).parse(markdown, { async: false });
+  // A command that is longer than a phone is wide scrolls, also for those who have a keyboard alone.
+  return html.replaceAll("<pre>", '<pre tabindex="0">');
+}
