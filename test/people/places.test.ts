@@ -10,13 +10,14 @@ import type {
   CustomerPerson,
   CustomerTools,
 } from "../../src/people/contract.ts";
-import { PASSWORD } from "../operator/pages/operator.ts";
 import { aVendor } from "../support/a-vendor.ts";
 import { eventually, opened } from "../support/world.ts";
 import { hiddenIn } from "./browser.ts";
 import { aWorldOfCustomers } from "./customers.ts";
 
 // Further pages of a customer, and files.
+
+const PASSWORD = "a-password-of-the-operator";
 
 type Place =
   "usage" | "message" | "owners" | "broken" | "usage.csv" | "owners.csv" | "stream.txt" | "fails.txt";
