@@ -302,7 +302,9 @@ describe("calls that hang or fail are seen at once, as warnings, before an alert
       "provision\\(\\) hangs, or is too slow: 6 calls under way, the oldest for \\d+ s. Plan: basic.$";
     expect([code, ok, message]).toEqual([0, true, expect.stringMatching(words)]);
     expect([whom!.count, whom!.some!.length]).toEqual([6, 5]);
-    expect((await operator.get()).text).toContain("and 1 more kit resources list --failing hanging Fix your backend");
+    expect((await operator.get()).text).toContain(
+      "and 1 more kit resources list --failing hanging Fix your backend",
+    );
     expect(await act("give-up", "all")).toBe(6);
     for (const uuid of hanging) await operator.life.hurry(uuid);
     for (const uuid of hanging) await gone(uuid);
