@@ -40,7 +40,8 @@ async function put(file: string, content = "", writtenSecondsAgo = 60): Promise<
 }
 
 const aCheckout = async (compiler = COMPILER) => {
-  for (const file of ["src/your-service/plans.ts", "prisma/schema.prisma", "tsconfig.json"]) await put(file);
+  const files = ["src/your-service/plans.ts", "prisma/schema.prisma", "tsconfig.json", "docs/operate.md"];
+  for (const file of files) await put(file);
   await put("node_modules/typescript-native/bin/tsc", compiler);
   await mkdir(path.join(folder, "dev"));
   for (const script of ["first-build.mjs", "finish-build.mjs"])
@@ -70,7 +71,12 @@ describe("npm run kit", () => {
     expect(started.map(({ ran }) => ran)).toEqual(["new", "new", "new"]);
     expect(started.some(({ hasBuilt }) => hasBuilt)).toBe(true);
     expect((await readdir(folder)).filter((name) => name.startsWith("dist"))).toEqual(["dist"]);
-    expect((await readdir(path.join(folder, "dist"))).sort()).toEqual(["commit", "kit.js", "part.js"]);
+    expect((await readdir(path.join(folder, "dist"))).sort()).toEqual([
+      "commit",
+      "kit.js",
+      "operate.md",
+      "part.js",
+    ]);
     expect(await kit()).toEqual({ ran: "new", hasBuilt: false, isTold: false });
     await aBuild(30);
     expect(await npm("doctor", "--json")).toEqual({ ...OLD, ran: "old doctor --json" });
