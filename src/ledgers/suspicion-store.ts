@@ -50,7 +50,7 @@ const contradictedSince = (...times: readonly string[]) => `
     count(*) FILTER (WHERE how = 'plan_differs')::int AS "otherPlan"
   FROM (${CONTRADICTIONS}) said WHERE at > greatest(now() - interval '1 day', ${times.join(", ")})
   HAVING count(DISTINCT how) > 1
-    AND count(*) >= 3 + (SELECT greatest(reltuples, 0) / 10000 FROM pg_class WHERE oid = 'resources'::regclass)`;
+    AND count(*) >= 3 + (SELECT floor(greatest(reltuples, 0) / 10000) FROM pg_class WHERE oid = 'resources'::regclass)`;
 
 /** SQL: a restore would be noticed by a process that has run for longer than the daily looks take. */
 const CAN_BE = `NOT ${IS_HELD} AND NOT EXISTS (SELECT FROM processes
