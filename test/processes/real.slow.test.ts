@@ -72,7 +72,13 @@ it("a deploy in which the old ones get SIGTERM leaves nothing missing", async ()
   old.signal("SIGTERM");
   expect(await old.ended).toBe(0);
   await age(old.pid);
-  expect((await listed()).map(({ pid, state }) => [pid, state])).toEqual([[next.pid, "ready"], [old.pid, "stopped"]]); // prettier-ignore
+  // It is ready before it has stored so.
+  await eventually(async () =>
+    expect((await listed()).map(({ pid, state }) => [pid, state])).toEqual([
+      [next.pid, "ready"],
+      [old.pid, "stopped"],
+    ]),
+  );
 });
 
 it("one that crashed says so", async () => {
