@@ -24,6 +24,8 @@ const USAGE = `How it is used: npm run make-it-yours [-- --id ID --prefix PREFIX
                  compose.yaml and ops/sandbox.env by themselves
 --settings       list the settings of src/your-service/settings.ts in those files
 --repo URL       the address of your repository, for app.json and the README
+--deploy-page URL  with --repo: the page of your platform that makes an app of a repository; the README gets a button
+                 that leads there, with the repository as \`template\`
 On a terminal it asks for what is not given.`;
 
 interface Names {
@@ -132,12 +134,18 @@ async function wantedNames(): Promise<Names> {
 }
 
 /** Ends the process if the address of the repository is none. */
-function checked<Given extends { repo?: string | undefined }>(values: Given): Given {
-  const { repo } = values;
-  if (repo === undefined || (URL.canParse(repo) && /^https:\/\/[^\s"<>]+$/.test(repo))) return values;
-  return refuse(
-    `The repository "${repo}" must be an https address, such as https://git.example/you/your-add-on.`,
-  );
+function checked<Given extends { repo?: string | undefined; "deploy-page"?: string | undefined }>(
+  values: Given,
+): Given {
+  const { repo, "deploy-page": deployPage } = values;
+  const isAddress = (text: string) => URL.canParse(text) && /^https:\/\/[^\s"<>()]+$/.test(text);
+  if (repo !== undefined && !isAddress(repo))
+    refuse(`The repository "${repo}" must be an https address, such as https://git.example/you/your-add-on.`);
+  if (deployPage !== undefined && (repo === undefined || !isAddress(deployPage)))
+    refuse(
+      `The page "${deployPage}" must be an https address, such as https://dashboard.example/new, beside --repo.`,
+    );
+  return values;
 }
 
 function flags() {
@@ -148,6 +156,7 @@ function flags() {
     plan: { ...text, multiple: true },
     from: text,
     repo: text,
+    "deploy-page": text,
     settings: { type: "boolean" },
     help: { type: "boolean" },
   } as const;
@@ -242,10 +251,13 @@ function edits({ id, prefix, plans }: Names, old: { id: string; prefix: string }
   ];
 }
 
-/** The address of the repository: the member of app.json that a platform reads, and a link of the README's. */
+/** The address of the repository: the member of app.json that a platform reads, and a link and a button of the README's. */
 function editsOfRepository(): Edit[] {
-  const { repo } = given;
+  const { repo, "deploy-page": deployPage } = given;
   if (repo === undefined) return [];
+  const page = deployPage === undefined ? null : new URL(deployPage);
+  page?.searchParams.set("template", repo);
+  const button = page ? `\n[![Deploy](docs/images/deploy.svg)](${page.href})\n` : "";
   return [
     {
       file: "app.json",
@@ -254,8 +266,8 @@ function editsOfRepository(): Edit[] {
     },
     {
       file: "README.md",
-      find: /(?<=which this page describes\.\n)(\nThe source: <.+>\n)?/,
-      put: `\nThe source: <${repo}>\n`,
+      find: /(?<=which this page describes\.\n)(\n\[!\[Deploy\]\(.+\)\n)?(\nThe source: <.+>\n)?/,
+      put: `${button}\nThe source: <${repo}>\n`,
     },
   ];
 }

@@ -116,6 +116,7 @@ withSample("npm run make-it-yours -- --from", () => {
   it.each([
     ["a folder without a service", ["--from", "docs"], /^There is no service in docs: /],
     ["names that the service has", ["--from", "examples/message-queue", "--plan", "mini"], /^With --from, /],
+    ["a page without a repository", ["--deploy-page", "https://dashboard.example/new"], /beside --repo/],
     ["an address that is none", ["--from", "examples/message-queue", "--repo", "pigeons"], /https address/],
   ])("refuses %s", async (_what, words, said) => {
     expect(await run("make-it-yours", ...words)).toEqual({ code: 2, output: expect.stringMatching(said) });
@@ -128,7 +129,8 @@ withSample("npm run make-it-yours -- --from", () => {
     for (const file of SETTINGS_FILES) expect([file, read(file)]).toEqual([file, expect.stringContaining("PRODUCT_PASSWORD_KEY")]); // prettier-ignore
     commit();
     const repo = "https://git.example/you/pigeons";
-    const from = ["--from", "examples/message-queue", "--id", "pigeons", "--repo", repo];
+    const page = ["--deploy-page", "https://dashboard.example/new"];
+    const from = ["--from", "examples/message-queue", "--id", "pigeons", "--repo", repo, ...page];
     expect(await run("make-it-yours", ...from)).toMatchObject({ code: 0 });
     for (const file of SETTINGS_FILES) {
       expect([file, read(file)]).toEqual([file, expect.stringMatching(/QUEUE_API_URL[^]*QUEUE_API_TOKEN/)]);
@@ -136,6 +138,8 @@ withSample("npm run make-it-yours -- --from", () => {
     }
     expect(JSON.parse(read("app.json"))).toMatchObject({ name: "pigeons", repository: repo });
     expect(read("README.md")).toContain(`<${repo}>`);
+    const button = `(https://dashboard.example/new?template=${encodeURIComponent(repo)})`;
+    expect(read("README.md")).toContain(`[![Deploy](docs/images/deploy.svg)]${button}`);
     expect(read("src/your-service/plans.ts")).toContain(`addonId = "pigeons"`);
     commit();
     expect(await run("make-it-yours", "--settings")).toMatchObject({ code: 0 });
