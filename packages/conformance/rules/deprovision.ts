@@ -10,7 +10,6 @@ import {
   installed,
   isExchange,
   isRefresh,
-  momentMs,
   notExchanged,
   plainExchange,
   quiet,
@@ -139,15 +138,19 @@ export const deprovision: RuleGroup = {
       async check(stage) {
         await plainExchange(stage);
         const { tokenLifeSeconds, quietMs } = stage.settings.patience;
-        const heldMs = momentMs(stage);
+        let answer = () => {};
+        const heldUntil = new Promise<void>((resolve) => (answer = resolve));
         const resource = await installed(stage, {
           tokenLifeSeconds,
-          react: firstTimes(1, isExchange, () => ({ heldMs })),
+          react: firstTimes(1, isExchange, () => ({ heldUntil })),
         });
         const exchange = await callOf(stage, resource, (call) => isExchange(call) && call.isServed);
-        if (!exchange) throw notExchanged(stage, resource);
-        const end = await deprovisioned(stage, resource);
-        await stage.books.until(() => exchange.endedAt !== null, heldMs + stage.settings.patience.eventMs);
+        if (!exchange) {
+          answer();
+          throw notExchanged(stage, resource);
+        }
+        const end = await deprovisioned(stage, resource).finally(answer);
+        await stage.books.until(() => exchange.endedAt !== null, stage.settings.patience.eventMs);
         await quiet(stage, Math.max(tokenLifeSeconds * 1000, quietMs + underWayMs(stage, end)));
         const late = stage.callsOf(resource).filter(beganAfter(stage, end));
         const found = late.find((call) => !isExchange(call));

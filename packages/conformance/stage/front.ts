@@ -77,7 +77,7 @@ export function openFront(needs: {
     const reply = expired(call) ?? (await forward(call));
     call.isServed = true;
     books.changed();
-    if (reaction.heldMs !== undefined) await sleep(reaction.heldMs);
+    await reaction.heldUntil;
     const isTokens = call.kind !== "api" && reply.status < 300;
     const handed = isTokens && call.uuid ? handOut(call.uuid, reply, script) : reply;
     return reaction.rewrite?.(handed) ?? handed;

@@ -9,8 +9,8 @@ export interface Reaction {
   cut?: true;
   /** Waits this many ms first. */
   delayMs?: number;
-  /** Waits this many ms after the work is done, before the answer is given. */
-  heldMs?: number;
+  /** Waits for this after the work is done, before the answer is given. */
+  heldUntil?: Promise<unknown>;
   /** Changes the platform's own answer. */
   rewrite?(reply: Reply): Reply;
 }
