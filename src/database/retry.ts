@@ -45,7 +45,7 @@ interface Slowness {
 /** Notes what failed with this error after so long, if PostgreSQL cut it off because it took too long. */
 export function noteSlow(error: unknown, name: string, ms: number): void {
   // To one digit: it is the limit that was passed.
-  if (isCutOff(error)) slow.set(error as object, { name, seconds: Number((ms / 1_000).toPrecision(1)) });
+  if (isCutOff(error)) slow.set(error as object, { name, seconds: Math.floor(ms / 100) / 10 });
 }
 
 /** Whether PostgreSQL cut a statement off because it took too long: it has changed nothing. */

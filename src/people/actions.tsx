@@ -9,6 +9,7 @@ import { visible } from "../marks.ts";
 import { isFromOurPage } from "../pages/address.ts";
 import { formIn, formOf, type Purpose, tokenFor } from "../pages/forms.ts";
 import { Facts, notFromOurPage, type Page } from "../pages/pages.tsx";
+import { withNamesOf } from "../resources/names-in-app.ts";
 import type { CustomerAction, CustomerPerson, CustomerResource } from "./contract.ts";
 import { pathOf, pathOfAction } from "./places.tsx";
 import { problem } from "./problems.ts";
@@ -157,9 +158,6 @@ export async function carryOut(ctx: Context, visit: Visit, request: Request, wis
   return form;
 }
 
-const withNames = (vars: CustomerResource["configVars"], sentence: string) =>
-  sentence.replace(/[A-Za-z_]\w*/g, (word) => (Object.hasOwn(vars, word) ? vars[word]!.name : word));
-
 const WORDS: Readonly<Record<ActionEnd["state"], string>> = {
   running: "This is being done: the page looks again by itself.",
   done: "Done.",
@@ -174,7 +172,7 @@ export function Result({ of: { state, said }, resource }: { of: ActionEnd; resou
   const tone = state === "running" ? "busy" : isFine ? "good" : "bad";
   return (
     <div class={`told ${tone}`} role={isFine ? "status" : "alert"}>
-      {said === null ? WORDS[state] : visible(withNames(resource.configVars, said))}
+      {said === null ? WORDS[state] : visible(withNamesOf(resource.configVars, said))}
     </div>
   );
 }

@@ -14,12 +14,12 @@ export function nameInApp(offer: Names, attachedAs: string | null, declared: str
 }
 
 /** A sentence in which declared config vars have the names of an app. */
-export function withNamesInApp(offer: Names, attachedAs: string | null, sentence: string): string {
-  if (attachedAs === null || offer.configVars.length === 0) return sentence;
-  // Names consist of letters, digits and underscores, as the check of the offer makes sure.
-  const declared = new RegExp(`(?<!\\w)(?:${offer.configVars.join("|")})(?!\\w)`, "g");
-  return sentence.replace(declared, (name) => nameInApp(offer, attachedAs, name));
-}
+export const withNamesInApp = (offer: Names, attachedAs: string | null, sentence: string): string =>
+  attachedAs === null ? sentence : withNamesOf(varsInApp(offer, attachedAs, {}), sentence);
+
+/** As {@link withNamesInApp}, with the config vars that {@link varsInApp} returns. */
+export const withNamesOf = (vars: Readonly<Record<string, { name: string }>>, sentence: string): string =>
+  sentence.replace(/\w+/g, (word) => (Object.hasOwn(vars, word) ? vars[word]!.name : word));
 
 /**
  * The attachment's name that begins the config vars of the app on which an add-on was installed; null if they have their

@@ -33,7 +33,7 @@ export const tombstones: RuleGroup = {
       id: "TOMB-03",
       title: "A deprovision that comes again is refused with a 4xx",
       section,
-      severity: "should",
+      severity: "must",
       mend: "Answer 410 where the uuid is known as gone, 404 only where it was never seen.",
       check: async (stage) => isRefused((await life(stage)).deprovisionAgain.reply),
     },

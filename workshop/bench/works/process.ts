@@ -4,8 +4,8 @@ import { median } from "../contest.ts";
 import { memoryMbOf } from "../proc.ts";
 import type { Line, Work } from "./work.ts";
 
-/** After this long with nothing to do, V8 has given back what a start leaves. Sooner, up to 15 MB more are in use. */
-const IDLE_MS = 20_000;
+/** Long enough for the first sweeps, with nothing to do. */
+const IDLE_MS = 3_000;
 
 /** The settings of docs/go-live.md that bring pages. Without them, the code of pages is not loaded. */
 const WITH_PAGES = {
