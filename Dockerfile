@@ -8,15 +8,16 @@ FROM base AS build
 COPY package.json package-lock.json .npmrc ./
 COPY packages/sandbox/package.json packages/sandbox/
 COPY packages/conformance/package.json packages/conformance/
+COPY dev/left-out dev/left-out
 RUN npm ci
 COPY . .
 ARG SOURCE_COMMIT=""
 RUN npm run build
 
 FROM build AS packages
-# The service needs nothing of the sandbox, and of Prisma's query compilers only that of PostgreSQL.
+# The service needs nothing of the sandbox and the checker.
 RUN rm -r packages
-RUN npm prune --omit=dev && find node_modules/@prisma/client/runtime -name 'query_compiler_*' ! -name '*postgresql*' -delete
+RUN npm prune --omit=dev
 
 FROM base
 LABEL org.opencontainers.image.title="addon-partner-starter-kit" \

@@ -8,11 +8,11 @@ const most = 3 * availableParallelism();
 // Jest starts all workers before the first test, also for one file.
 const isOneFile = process.argv.filter((word) => word.endsWith(".test.ts")).length === 1;
 
-/** All tests. They run as ES modules; swc only strips the types, `npm run types` checks them. */
+/** All tests. They run as ES modules; esbuild, which tsx brings, strips the types; `npm run types` checks them. */
 export default {
   testMatch: ["<rootDir>/{test,packages/*/test}/**/*.test.ts"],
   extensionsToTreatAsEsm: [".ts", ".tsx"],
-  transform: { "\\.tsx?$": "@swc/jest" },
+  transform: { "\\.tsx?$": "<rootDir>/test/support/compile.js" },
   // An example is tested where it lies, and not where it will be copied to.
   moduleNameMapper: { "^\\.\\./(offer\\.ts|signal\\.ts|parts/cards\\.tsx)$": "<rootDir>/src/$1" },
   globalSetup: "<rootDir>/test/support/global-setup.js",
@@ -20,7 +20,7 @@ export default {
   testSequencer: "<rootDir>/test/support/longest-first.js",
   testEnvironment: "node",
   // Against hanging only: a slow machine under load is no failure.
-  testTimeout: 90_000,
+  testTimeout: 300_000,
   maxWorkers: isOneFile ? 1 : Math.max(Math.min(most, Math.floor(totalmem() / 2 / BYTES_OF_A_WORKER)), 2),
   // Of a worker that has nothing open, the system takes up to a second to free its memory. Jest's own limit is half a
   // second; it then says "failed to exit gracefully" of sound tests. What a test leaves open is still named after this.

@@ -107,7 +107,7 @@ function introduce({ hasOwnDatabase, dataDir, isFirstRun, sandboxPort }: DevSett
     [
       `The platform, played by packages/sandbox/, starts on port ${sandboxPort}.`,
       `Your service, that is src/ with what src/your-service sells, starts on port ${port} with ${database}.`,
-      `Their settings ${isFirstRun ? "were made up and are" : "are, as before,"} in ${dataDir}/dev.env.`,
+      `Their settings ${isFirstRun ? "were generated and are" : "are, as before,"} in ${dataDir}/dev.env.`,
     ].join("\n"),
   );
 }

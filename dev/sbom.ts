@@ -10,11 +10,14 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const all = JSON.parse(
   execFileSync("npm", ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only"], {
     cwd: root,
+    // There, npm is a script for cmd.exe.
+    shell: process.platform === "win32",
     encoding: "utf8",
     maxBuffer: 100_000_000,
     stdio: ["ignore", "pipe", "inherit"],
   }),
 ) as Sbom;
+const builtIn = JSON.parse(readFileSync(`${root}/dev/built-in.json`, "utf8")) as string[];
 const shipped = shippedPackages();
 const itself = all.metadata.component["bom-ref"];
 const isShipped = (ref: string) => ref === itself || shipped.has(ref);
@@ -33,11 +36,13 @@ console.log(
   ),
 );
 
-/** `name@version` of everything that `npm ci --omit=dev` downloads. */
+/** `name@version` of everything that `npm ci --omit=dev` downloads, and of what the build takes in. */
 function shippedPackages(): Set<string> {
   const { packages } = JSON.parse(readFileSync(`${root}/package-lock.json`, "utf8")) as Lockfile;
   const installed = Object.entries(packages).filter(
-    ([place, { dev, devOptional, link }]) => /^(?!packages\/)./.test(place) && !link && !dev && !devOptional,
+    ([place, { dev, devOptional, link }]) =>
+      builtIn.includes(place.replace("node_modules/", "")) ||
+      (place.startsWith("node_modules/") && !link && !dev && !devOptional),
   );
   return new Set(
     installed.map(([place, { version }]) => `${place.split("node_modules/").at(-1)}@${version}`),

@@ -50,7 +50,7 @@ function inEnvExample(text: string, settings: readonly AnySetting[]): string {
     .map(({ name, about, standard }) =>
       line(`# ${name}=${/\s/.test(standard!) ? `"${standard}"` : standard}`, about),
     );
-  const end = /(?=\n# Shown with what counts when they are absent:)/;
+  const end = /(?=\n# Optional, with their defaults:)/;
   const isSplit = end.test(text);
   return (isSplit ? text.replace(end, required.join("")) : text + required.join("")) + optional.join("");
 }

@@ -59,7 +59,7 @@ function platform(scene: Scene, { name }: AddonState): string[] {
   const secret = `node -pe "JSON.parse(fs.readFileSync(0)).secret"`;
   return [
     title("Be the platform, and watch the service cope when it next calls"),
-    row("kill the token", curl(scene, "POST", `/addons/${name}/revoke`, { token: "access" })),
+    row("revoke the token", curl(scene, "POST", `/addons/${name}/revoke`, { token: "access" })),
     row("tokens live 20 s", curl(scene, "POST", "/settings", { expiresIn: 20 })),
     row(
       "new client secret",

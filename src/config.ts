@@ -34,7 +34,7 @@ import { type YourSettings, yourSettings } from "./your-service/settings.ts";
 // prettier-ignore
 export const settings = {
   host: setting("HOST", "the address on which the web process listens; unset: all", optional(text), ""),
-  port: setting("PORT", "where the web process listens", wholeNumber(0, 65535), "3000"),
+  port: setting("PORT", "the port on which the web process listens", wholeNumber(0, 65535), "3000"),
   publicUrl: setting("PUBLIC_URL", "our address as others see it; required where people sign in", optional(ownUrl), ""),
   trustProxy: setting("TRUST_PROXY", "how many proxies stand in front", wholeNumber(0, 10), "0"),
   databaseUrl: setting("DATABASE_URL", "the address of a PostgreSQL 15 or newer", postgresUrl),
@@ -44,7 +44,7 @@ export const settings = {
   addonId: setting("ADDON_ID", "user name of the platform's Basic credentials", userName),
   addonPassword: setting("ADDON_PASSWORD", "password of the platform's Basic credentials", password),
   addonPasswordPrevious: setting("ADDON_PASSWORD_PREVIOUS", "also accepted while set, to change the password without a gap", optional(passwordBefore), ""),
-  resourcesPath: setting("RESOURCES_PATH", "where the three calls arrive", routePath, "/resources"),
+  resourcesPath: setting("RESOURCES_PATH", "where provision, plan change and deprovision arrive", routePath, "/resources"),
   platformApiUrl: setting("PLATFORM_API_URL", "the platform API", platformUrl),
   platformAuthUrl: setting("PLATFORM_AUTH_URL", "the authorization service", platformUrl),
   platformStatusUrl: setting("PLATFORM_STATUS_URL", "the status feed", platformUrl),

@@ -30,6 +30,12 @@ export function refusalOf(schema: OptionsSchema, options: Options): Refusal | nu
   return issues ? new Refusal(sentences(issues, options), { id: "invalid_options" }) : null;
 }
 
+/** A sentence for each option that the schema does not allow; the same for all who chose alike. */
+export function misfitsIn(schema: OptionsSchema, options: Options): string[] {
+  const { issues = [] } = read(schema, options);
+  return issues.slice(0, MOST_NAMED).map((issue) => sentence(issue, options));
+}
+
 /**
  * The options as the schema reads them. Throws a `KitError` if they do not fit it: the customer chose them under an earlier
  * schema, or was imported.
@@ -71,12 +77,11 @@ const read = (schema: OptionsSchema, options: Options) =>
 /** More are not named: the customer corrects these first. */
 const MOST_NAMED = 5;
 
-function sentences(issues: readonly Issue[], options: Options): string {
-  return issues
+const sentences = (issues: readonly Issue[], options: Options): string =>
+  issues
     .slice(0, MOST_NAMED)
     .map((issue) => sentence(issue, options))
     .join(" ");
-}
 
 function sentence({ message, path = [] }: Issue, options: Options): string {
   const [name] = path.map((step) => String(typeof step === "object" ? step.key : step));

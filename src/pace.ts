@@ -29,6 +29,11 @@ export interface Pace {
   readonly presumedMs: number;
   /** The pause before a lost sale is stored, and between two attempts to store it. */
   readonly lostAgainMs: number;
+  /**
+   * How long the resource of a provision that was answered with an error stays. It is taken down unless the platform repeats
+   * the provision.
+   */
+  readonly refusedStaysMs: number;
   /** Differences between the ledgers that are noticed within this time raise one alarm together. */
   readonly gatherMs: number;
   /** How long `kit reconcile` waits for the next item of your service's list. */
@@ -59,6 +64,7 @@ export const PACE: Pace = {
   probeMs: 60_000,
   presumedMs: 90_000,
   lostAgainMs: 2_000,
+  refusedStaysMs: 3_600_000,
   gatherMs: 5_000,
   listMs: 60_000,
   checkMs: 10_000,

@@ -13,11 +13,15 @@ const SHORTEST = 4;
  */
 export function formsOf(values: readonly string[]): string[] {
   const long = values.filter(({ length }) => length >= SHORTEST);
-  const forms = long.flatMap((value) => [
-    ...[value, value.toUpperCase(), value.toLowerCase(), ...inUrls(value), ...inHtml(value)].flatMap(inJson),
-    ...base64Of(value),
-    hexOf(value),
-  ]);
+  const forms = long.flatMap((value) => {
+    // Of most values, most of these are the same.
+    const written = new Set([
+      ...[value, value.toUpperCase(), value.toLowerCase()],
+      ...inUrls(value),
+      ...inHtml(value),
+    ]);
+    return [...[...written].flatMap(inJson), ...base64Of(value), hexOf(value)];
+  });
   return [...new Set(forms)].filter(({ length }) => length >= SHORTEST);
 }
 

@@ -28,7 +28,18 @@ export function listed(page: string): string {
 const usualOf = ({ urgency }: Row) => (typeof urgency === "string" ? urgency : urgency.usually);
 
 function cells(fact: Row): string[] {
-  const { id, title, urgency, names, command, buttons = [], alerts = [], alarms = [], runbook } = fact;
+  const {
+    id,
+    title,
+    urgency,
+    names,
+    command,
+    buttons = [],
+    alerts = [],
+    alarms = [],
+    noAlert,
+    runbook,
+  } = fact;
   const labels = buttons.map((path) => `“${ACTIONS[path]!.label}”`);
   return [
     title,
@@ -36,7 +47,7 @@ function cells(fact: Row): string[] {
     typeof urgency === "string" ? urgency : `${urgency.usually}, or urgent`,
     names ?? "",
     [command && `\`${command}\``, ...labels].filter(Boolean).join(", "),
-    [...alerts, ...alarms].map((each) => `\`${each}\``).join(", "),
+    noAlert ? `none: ${noAlert}` : [...alerts, ...alarms].map((each) => `\`${each}\``).join(", "),
     `[${runbook}](#${anchorOf(runbook)})`,
   ];
 }

@@ -37,20 +37,51 @@ export async function judge(
   // The last rules need calls to look at, even if only they were selected.
   await plain(stage).catch(() => undefined);
   for (const rule of rules) if (rule.isLast) await decide(rule);
-  return withCauses(consistent(withCauses(rules.map((rule) => verdicts.get(rule)!))));
+  return settled(rules.flatMap((rule) => verdicts.get(rule) ?? []));
 }
+
+/**
+ * The verdicts as they are reported, of a whole run or of one that was stopped: one fault is one broken rule, and what is
+ * skipped names a rule that is broken.
+ */
+export function settled(verdicts: readonly Verdict[]): Verdict[] {
+  return withCauses(consistent(withCauses(verdicts)));
+}
+
+/**
+ * Rules whose breach can break any other that is judged at the same moment: the service refuses provisions while the
+ * exchange of any resource fails, or while others are under way.
+ */
+const UPSETTING = ["FAIL-07", "HTTP-05"];
+/** A provision that was refused for such a reason, as verdicts say it. */
+const UPSET = /answered with (5\d\d|429)\b/;
+/** Rules whose breach is the answer to a plan change or a deprovision; PLAN-09 repeats a provision. */
+const OTHER_CALLS = /^(PLAN-(?!09)|DEPR-)/;
+
+/** The broken rule that may have broken this one, or kept it from being judged. */
+function causeOf({ rule, status, reason }: Verdict, failed: ReadonlySet<string>): string | undefined {
+  const follows = rule.follows ?? [];
+  const isOther = status === "failed" && OTHER_CALLS.test(rule.id);
+  const isUpset = UPSET.test(reason ?? "") && !isOther && !UPSETTING.includes(rule.id);
+  return [...follows, ...(isUpset ? UPSETTING : [])].find((id) => failed.has(id));
+}
+
+const failedOf = (verdicts: readonly Verdict[]) =>
+  new Set(verdicts.filter(({ status }) => status === "failed").map(({ rule }) => rule.id));
+
+const because = (cause: string, reason: string) => `${reason} That may follow from ${cause}: fix it first.`;
 
 /** Skips each failed rule that follows another failed one. */
 function withCauses(verdicts: readonly Verdict[]): Verdict[] {
-  const failed = new Set(verdicts.filter(({ status }) => status === "failed").map(({ rule }) => rule.id));
+  const failed = failedOf(verdicts);
   return verdicts.map((verdict) => {
-    const cause = verdict.rule.follows?.find((id) => failed.has(id));
+    const cause = causeOf(verdict, failed);
     if (verdict.status !== "failed" || cause === undefined) return verdict;
     const { rule, reason, ms } = verdict;
     return {
       rule,
       status: "skipped",
-      reason: `${cause} is broken, and so: ${reason} (${cause}).`,
+      reason: because(cause, reason!),
       broken: cause,
       ms,
     };
@@ -63,17 +94,22 @@ function withCauses(verdicts: readonly Verdict[]): Verdict[] {
  */
 function consistent(verdicts: readonly Verdict[]): Verdict[] {
   const all = new Map(verdicts.map((verdict) => [verdict.rule.id, { ...verdict }]));
-  const causeOf = (verdict: Verdict, seen: readonly Verdict[] = []): Verdict => {
+  const rootOf = (verdict: Verdict, seen: readonly Verdict[] = []): Verdict => {
     const next = all.get(verdict.broken ?? "");
-    return next?.status === "skipped" && !seen.includes(next) ? causeOf(next, [...seen, verdict]) : verdict;
+    return next?.status === "skipped" && !seen.includes(next) ? rootOf(next, [...seen, verdict]) : verdict;
   };
   for (const verdict of all.values()) {
     if (verdict.status !== "skipped") continue;
-    const { reason, broken } = causeOf(verdict);
+    const { reason, broken } = rootOf(verdict);
     Object.assign(verdict, { reason, broken });
     const cause = all.get(broken ?? "");
     if (cause?.status !== "passed") continue;
     const what = reason!.replace(` (${broken}).`, ".");
+    const other = causeOf({ ...verdict, reason: what }, failedOf([...all.values()]));
+    if (other !== undefined) {
+      Object.assign(verdict, { reason: because(other, what), broken: other });
+      continue;
+    }
     Object.assign(cause, {
       status: "failed",
       reason: `It does not always hold. ${verdict.rule.id} could not be judged: ${what}`,

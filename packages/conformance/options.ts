@@ -93,7 +93,7 @@ yourself, with http://127.0.0.1:4000 as the platform's address, and run
 
 or let it be started, with everything it needs in its environment (PORT,
 ADDON_ID, ADDON_PASSWORD, CLIENT_SECRET, PLATFORM_API_URL, PLATFORM_AUTH_URL,
-PLATFORM_STATUS_URL, and SSO_SALT where one is given):
+PLATFORM_STATUS_URL, RESOURCES_PATH, and SSO_SALT where one is given):
 
   conformance --command "python service.py" --plan small
 
@@ -104,4 +104,5 @@ skipped. Neither counts as passed, or as broken.
 
 Exit codes: 0 every must-rule that could be judged holds, 1 one is broken,
 nothing could be judged, the service could not be checked, or the checker itself
-failed, 2 used wrongly. Broken should-rules are reported, and do not change it.`;
+failed, 2 used wrongly, 130 stopped by a signal. Broken should-rules are
+reported, and do not change it.`;

@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { applies, Broken, holds, needs, NotJudged } from "./rule.ts";
 import { usualPatience } from "./settings.ts";
 import type { Call } from "./stage/books.ts";
 import { OVERTAKES_BY_MS } from "./stage/front.ts";
+import type { Script } from "./stage/script.ts";
 import type { InstallWish, Resource, Stage } from "./stage/stage.ts";
-import { jsonIn, jsonReply, membersIn, type Reply } from "./stage/wire.ts";
+import { callsOfRule, jsonIn, jsonReply, membersIn, type Reply } from "./stage/wire.ts";
 
 // A scene that several rules look at is played once. A probe returns what was seen and judges nothing.
 
@@ -33,11 +35,29 @@ export async function installed(stage: Stage, wish: InstallWish = {}): Promise<R
   return resource;
 }
 
-function accepted(resource: Resource): Reply {
+/** The answer of a resource's first provision. Throws NotJudged unless it is a success. */
+export function accepted(resource: Resource): Reply {
   const reply = firstReply(resource);
   const why = `a provision has to be accepted first, and was answered with ${shown(reply)}.`;
   needs(isSuccess(reply), why, "PROV-01");
   return reply;
+}
+
+export const PAUSE_MS = 1_000;
+
+/**
+ * The first resource that is accepted of at most `tries`, each provisioned a second after the one before was refused; the
+ * last one if none is accepted. A service that refuses one of many at the same moment accepts one of these.
+ */
+export async function installedInTime(
+  stage: Stage,
+  tries: number,
+  wish: InstallWish = {},
+): Promise<Resource> {
+  const resource = await stage.install(wish);
+  if (tries <= 1 || isSuccess(firstReply(resource))) return resource;
+  await quiet(stage, PAUSE_MS);
+  return installedInTime(stage, tries - 1, wish);
 }
 
 export const firstReply = ({ deliveries }: Resource): Reply | null => deliveries[0]!.reply;
@@ -77,13 +97,18 @@ export const isExchanged = (call: Call) => isExchange(call) && isDone(call);
 /** Waits for the successful exchange of the resource's grant. */
 export const exchangeOf = (stage: Stage, resource: Resource) => callOf(stage, resource, isExchanged);
 
-/** Each try to exchange the resource's grant meets 503. */
-export const whileExchangeFails = {
-  react: (call: Call) =>
-    isExchange(call)
-      ? { reply: jsonReply(503, { id: "service_unavailable", message: "Later, please." }) }
-      : undefined,
-};
+/** For as long as `watch` takes, each try to exchange the grant of a resource with the given script meets 503. */
+export async function whileExchangeFails<Seen>(watch: (failing: Script) => Promise<Seen>): Promise<Seen> {
+  let isOver = false;
+  const unavailable = () => ({
+    reply: jsonReply(503, { id: "service_unavailable", message: "Later, please." }),
+  });
+  try {
+    return await watch({ react: (call) => (isExchange(call) && !isOver ? unavailable() : undefined) });
+  } finally {
+    isOver = true;
+  }
+}
 
 /** What an exchange can do wrong, each under the rule that demands the opposite; null where it is right. */
 export const EXCHANGE_FAULTS: Record<string, (call: Call, stage: Stage) => string | null> = {
@@ -106,6 +131,8 @@ export const EXCHANGE_FAULTS: Record<string, (call: Call, stage: Stage) => strin
     clientSecret === null || form["client_secret"] === clientSecret
       ? null
       : "It is not the client secret that the platform was given (CLIENT_SECRET).",
+  "EXCH-09": (call) =>
+    isToldInAddress(call) ? "A member of the form stands in the token endpoint's address." : null,
 };
 
 /** Why the resource's grant was not exchanged, with the rule that its exchange breaks. */
@@ -165,6 +192,19 @@ export function quiet(stage: Stage, ms = stage.settings.patience.quietMs): Promi
   return stage.books.until(() => null, ms);
 }
 
+/** More calls of one kind than this, with pauses that stay short, are a storm. */
+export const MANY_TRIES = 7;
+
+/** Watches calls that fail, from the first on. The last pause in ms if they come in a storm, else null. */
+export async function stormPauseMs(stage: Stage, calls: () => readonly Call[]): Promise<number | null> {
+  const watchedMs = 2 * momentMs(stage);
+  await stage.books.until(() => calls().length > MANY_TRIES, watchedMs);
+  // A machine that stood still was watched for longer: who waits longer from try to try is no storm.
+  const [before, last] = calls().slice(MANY_TRIES - 1);
+  const pauseMs = last ? last.at - before!.at : Infinity;
+  return pauseMs > watchedMs ? null : pauseMs;
+}
+
 /** A resource's end, and the calls that the service got after it, one after the other. */
 export interface End {
   endedAt: number;
@@ -176,17 +216,26 @@ export interface End {
  * Deprovisions a resource, and returns when that was. Throws NotJudged if it is refused, because nothing follows from
  * what happens then.
  */
-async function ended(stage: Stage, resource: Resource): Promise<number> {
+async function ended(
+  stage: Stage,
+  resource: Resource,
+  broken = hasTokens(stage, resource) ? "DEPR-01" : "DEPR-04",
+): Promise<number> {
+  // The tokens may have been sent a moment ago: who stores them after the end all the same breaks a rule of its own.
+  const exchange = stage.callsOf(resource).find(isExchanged);
+  if (exchange) await quiet(stage, OVERTAKES_BY_MS - (performance.now() - exchange.endedAt!));
   const { reply } = await stage.deprovision(resource);
-  const broken = hasTokens(stage, resource) ? "DEPR-01" : "DEPR-04";
   const why = `a deprovision has to succeed first, and was answered with ${shown(reply)}.`;
   needs(reply && reply.status < 300, why, broken);
   return performance.now();
 }
 
-/** Deprovisions a resource, and asks the service several times afterwards. */
-export async function deprovisioned(stage: Stage, resource: Resource): Promise<End> {
-  const endedAt = await ended(stage, resource);
+/**
+ * Deprovisions a resource, and asks the service several times afterwards. Throws NotJudged with `broken`, the rule that
+ * demands it, if it is refused.
+ */
+export async function deprovisioned(stage: Stage, resource: Resource, broken?: string): Promise<End> {
+  const endedAt = await ended(stage, resource, broken);
   for (let left = 3; left > 0; left--) await stage.deprovision(resource);
   return { endedAt, askedUntil: performance.now() };
 }
@@ -272,11 +321,23 @@ export const life = probe(async (stage) => {
   const resource = await ready(stage);
   const endedAt = await ended(stage, resource);
   // The provision last: a service that makes the resource live again breaks one rule, not three.
-  const changeAgain = await stage.changePlan(resource, stage.settings.plan);
-  const deprovisionAgain = await stage.deprovision(resource);
-  const provisionAgain = await stage.redeliver(resource);
+  // Each is made for the rule that judges it, so that ERR-04 finds its answer there.
+  const changeAgain = await callsOfRule.run("TOMB-02", () => stage.changePlan(resource, stage.settings.plan));
+  const deprovisionAgain = await callsOfRule.run("TOMB-03", () => stage.deprovision(resource));
+  const provisionAgain = await callsOfRule.run("TOMB-01", () => stage.redeliver(resource));
   return { resource, endedAt, provisionAgain, changeAgain, deprovisionAgain };
 });
+
+/** Throws NotJudged if a deprovision of what never was is answered in the same wrong way: then nothing is looked up. */
+export async function knowsWhatIs({ service }: Stage, { status }: Reply): Promise<void> {
+  const unknown = await service.send({ method: "DELETE", below: `/${randomUUID()}` });
+  const isSame = unknown.status !== 404 && unknown.status === status;
+  needs(
+    !isSame,
+    `a deprovision of what never was has to be refused with 404 first, and was answered with ${status}.`,
+    "DEPR-02",
+  );
+}
 
 /** The plan to change to. Throws NotApplicable if none was named. */
 export function otherPlan({ settings }: Stage): string {
@@ -357,9 +418,12 @@ export function membersOf(reply: Reply): Record<string, unknown> {
 export function answeredWithObject({ headers, text }: Reply): void {
   const type = headers["content-type"] ?? "";
   holds(/^application\/([\w.-]+\+)?json\b/i.test(type), `The Content-Type is ${type || "missing"}.`);
+  holds(isObject({ text }), "The body is no JSON object.");
+}
+
+export function isObject({ text }: Pick<Reply, "text">): boolean {
   const value = jsonIn(text);
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  holds(isObject, "The body is no JSON object.");
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Throws {@link Broken} unless the call was answered with one of these statuses. */

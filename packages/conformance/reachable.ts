@@ -34,8 +34,9 @@ const REASONS: readonly [RegExp, (url: string, why: string) => string][] = [
 
 const isIt = (scheme: string) => `Is its address ${scheme}://…?`;
 
-function reasonOf(url: string, { message, isTimeout, isConnected, cause }: NoAnswer): string {
+function reasonOf(url: string, { message, isTimeout, isConnected, isBegun, cause }: NoAnswer): string {
   const { code = "" } = cause as NodeJS.ErrnoException;
+  if (isTimeout && isBegun) return `${url} begins an answer and does not end it: ${message}`;
   if (isTimeout)
     return isConnected
       ? `${url} takes connections and answers nothing by HTTP: ${message}`

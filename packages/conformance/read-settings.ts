@@ -21,7 +21,7 @@ export async function readSettings(
     throw new UsedWrongly("Say where the service is with --url http://…, or how to start it with --command.");
   if (!isBare(url))
     throw new UsedWrongly("--url must be an address without user, password, query and fragment: http://…");
-  const addonId = options.id ?? env["ADDON_ID"] ?? (isStarted ? "conformance" : undefined);
+  const addonId = options.id ?? (env["ADDON_ID"] || (isStarted ? "conformance" : undefined));
   if (!addonId) throw new UsedWrongly("Say who the platform is to the service: --id, or ADDON_ID.");
   // Secrets in the environment belong to the add-on that the environment names.
   const own = addonId === (env["ADDON_ID"] || addonId) ? env : {};

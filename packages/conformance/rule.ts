@@ -9,7 +9,10 @@ export interface Rule {
   id: string;
   /** What must hold, as a sentence. */
   title: string;
-  /** The section that demands it: of the platform document, or of docs/assumed.md if the document is silent. */
+  /**
+   * The place that demands it: of the platform's document with its words there, of a standard, or of docs/assumed.md if
+   * both leave it open: see {@link sourceOf}.
+   */
   section: string;
   severity: Severity;
   /** How to correct the service. */

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import picocolors from "picocolors";
-import { judge } from "./judge.ts";
+import { judge, settled } from "./judge.ts";
 import { type Options, readOptions, UsedWrongly } from "./options.ts";
 import { createProgress, type Progress } from "./progress.ts";
 import { whyNoAnswer, whyNotJudged } from "./reachable.ts";
@@ -10,7 +10,7 @@ import { readSettings } from "./read-settings.ts";
 import { type ReportFiles, reportFiles } from "./report/files.ts";
 import { humanReport, leftBehind } from "./report/human.ts";
 import { jsonReport, rulesJson } from "./report/json.ts";
-import { isFit, type Report } from "./report/report.ts";
+import { isFit, isStopped, type Report } from "./report/report.ts";
 import type { Rule, Verdict } from "./rule.ts";
 import { chosenRules, groups } from "./rules/index.ts";
 import { Interrupted, type ServiceProcess, startService } from "./service-process.ts";
@@ -27,6 +27,7 @@ const USED_WRONGLY = 2;
 const INTERRUPTED = 130;
 
 const STOPPING = "Stopping: what was installed is taken down first. Ctrl-C again stops at once.";
+const STOPPED_AT_ONCE = "Stopped at once: nothing is judged, and what was installed is left at the service.";
 const CLEANED_UP_WITHIN_MS = 60_000;
 const NOT_CLEANED_UP = `Not all that follows a deprovision was done within ${CLEANED_UP_WITHIN_MS / 1000} s.`;
 
@@ -50,27 +51,38 @@ export async function runConformance(
     if (!options) return DONE;
     const rules = rulesOf(options);
     if (options.list) return print(options.json ? JSON.stringify(rulesJson(rules)) : listed(rules), DONE);
-    files = reportFiles(options);
-    files.check();
+    const writable = reportFiles(options);
+    writable.check();
+    files = writable;
     const settings = await readSettings(options, env, () =>
       process.stdin.isTTY
         ? Promise.resolve("")
         : waiting.during("the add-on's password on standard input", text(process.stdin)),
     );
-    const report = await check(options, settings, rules, waiting, hasCleanedUp);
-    files.write(report);
+    const report = await check(options, settings, rules, waiting, stoppedAtOnce, hasCleanedUp);
+    const unwritten = files.write(report);
     const paint = picocolors.createColors(process.stdout.isTTY && picocolors.isColorSupported);
     const shown = options.json ? JSON.stringify(jsonReport(report)) : humanReport(report, paint);
-    return print(shown, isFit(report) ? DONE : FAILED);
+    for (const sentence of unwritten) console.error(`✗ ${sentence}`);
+    if (isStopped(report)) return print(shown, INTERRUPTED);
+    return print(shown, isFit(report) && unwritten.length === 0 ? DONE : FAILED);
   } catch (error) {
+    return failed(error as Error);
+  } finally {
+    waiting.end();
+  }
+
+  function failed(error: Error): number {
     const { id, exitCode, next = "" } = endOf(error);
-    const { message } = error as Error;
-    files?.writeFailure(message);
+    const { message } = error;
+    for (const sentence of files?.writeFailure(message) ?? []) console.error(`✗ ${sentence}`);
     if (words.includes("--json")) return print(JSON.stringify({ id, message }), exitCode);
     console.error(`✗ ${message}${next}`);
     return exitCode;
-  } finally {
-    waiting.end();
+  }
+
+  function stoppedAtOnce(): void {
+    failed(new Interrupted(STOPPED_AT_ONCE));
   }
 }
 
@@ -86,13 +98,14 @@ async function check(
   settings: Settings,
   rules: readonly Rule[],
   waiting: Waiting,
+  stoppedAtOnce: () => void,
   hasCleanedUp?: HasCleanedUp,
 ): Promise<Report> {
   const started = performance.now();
   const stage = await openStage(settings).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EADDRINUSE") throw error;
     throw new UsedWrongly(
-      `Port ${settings.platformPort}, where the platform was to be played, is in use (by npm run dev, or a sandbox?). ` +
+      `Port ${settings.platformPort}, where the platform was to be played, is in use (by npm run dev, a sandbox, or another check?). ` +
         "Stop that, or choose another with --platform-port and tell your service.",
     );
   });
@@ -103,10 +116,14 @@ async function check(
       progress?.end();
       if (!options.json) console.error(STOPPING);
     },
-    atOnce: () => service?.kill(),
+    atOnce() {
+      service?.kill();
+      stoppedAtOnce();
+    },
   });
   let left: string[];
   let verdicts: Verdict[] | null = null;
+  const judged: Verdict[] = [];
   try {
     const { url } = settings;
     const reached = waiting.during(`an answer of ${url}`, whyNoAnswer(url));
@@ -127,7 +144,16 @@ async function check(
     if (problem !== null) throw new Error(problem);
     progress = createProgress(process.stderr, rules.length, !options.json);
     waiting.tellBy(progress.note);
-    verdicts = await Promise.race([judge(stage, rules, progress.step), ...endings]);
+    const onVerdict = (verdict: Verdict) => {
+      judged.push(verdict);
+      progress?.step();
+    };
+    verdicts = await Promise.race([judge(stage, rules, onVerdict), ...endings]);
+  } catch (error) {
+    // What was judged by then is reported; what ends with the run is not judged any more.
+    if (!(error instanceof Interrupted) || judged.length === 0) throw error;
+    const inOrder = judged.sort((one, other) => rules.indexOf(one.rule) - rules.indexOf(other.rule));
+    verdicts = settled(inOrder);
   } finally {
     progress?.end();
     left = await waiting.during("the service to deprovision what was installed", stage.takeDown());
@@ -139,7 +165,8 @@ async function check(
     await service?.stop();
     end.forget();
   }
-  return { url: settings.url, verdicts, ms: Math.round(performance.now() - started), left };
+  const ms = Math.round(performance.now() - started);
+  return { url: settings.url, verdicts, unreached: rules.length - verdicts.length, ms, left };
 }
 
 /** How long a service that gives no answers any more may be away, to be started again after a crash, for example. */

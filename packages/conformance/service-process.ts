@@ -1,12 +1,12 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { whyNoAnswer } from "./reachable.ts";
 import type { Settings } from "./settings.ts";
 
 /** The run was interrupted. */
 export class Interrupted extends Error {
-  constructor() {
-    super("Stopped: nothing is judged.");
+  constructor(message = "Stopped: nothing is judged.") {
+    super(message);
   }
 }
 
@@ -15,7 +15,7 @@ export interface ServiceProcess {
   /** Rejects, with the last lines of the output, when the process has ended; it must not end before it is stopped. */
   ended: Promise<never>;
   hasEnded(): boolean;
-  /** Sends SIGTERM, and SIGKILL after 30 s; resolves when the process has ended. */
+  /** Sends SIGTERM, and SIGKILL after 30 s; resolves when the process has ended. On Windows it is ended at once. */
   stop(): Promise<void>;
   /** Sends SIGKILL at once. */
   kill(): void;
@@ -24,6 +24,7 @@ export interface ServiceProcess {
 const ANSWERS_WITHIN_MS = 90_000;
 const STOPS_WITHIN_MS = 30_000;
 const LAST_LINES = 15;
+const IS_WINDOWS = process.platform === "win32";
 
 /**
  * Starts a command with everything a service needs in its environment; resolves once it answers. Throws if it does not,
@@ -37,7 +38,7 @@ export async function startService(
 ): Promise<ServiceProcess> {
   const child = spawn(command, {
     // A process group of its own, so that processes started by the shell are stopped with it.
-    ...{ shell: true, detached: true, stdio: ["ignore", "pipe", "pipe"] },
+    ...{ shell: true, detached: !IS_WINDOWS, windowsHide: true, stdio: ["ignore", "pipe", "pipe"] },
     env: { ...process.env, ...environmentOf(settings, platformUrl) },
   });
   let said = "";
@@ -63,7 +64,7 @@ export async function startService(
   /** Returns whether there was anybody to tell. */
   const tell = (name: NodeJS.Signals): boolean => {
     try {
-      return process.kill(-child.pid!, name);
+      return IS_WINDOWS ? endTree(child.pid!) : process.kill(-child.pid!, name);
     } catch {
       return false;
     }
@@ -97,6 +98,9 @@ export async function startService(
   }
   return { ended, hasEnded: () => isOver, stop, kill: () => void tell("SIGKILL") };
 }
+
+/** Windows has neither groups nor signals: ends the process and all that it has started. Returns whether it was there. */
+const endTree = (pid: number) => spawnSync("taskkill", ["/pid", `${pid}`, "/t", "/f"]).status === 0;
 
 function environmentOf(
   { url, addonId, addonPassword, clientSecret, ssoSalt, resourcesPath }: Settings,

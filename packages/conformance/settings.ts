@@ -17,6 +17,8 @@ export interface Patience {
   betweenMs: number;
   /** For an answer of the service: as long as the platform waits. */
   answerMs: number;
+  /** For the answer to a provision, as the platform's document asks (PROV-08); `--patience` does not change it. */
+  promisedMs: number;
 }
 
 /** The service that the checker plays the platform to, and the values it uses. */
@@ -55,4 +57,5 @@ export const usualPatience: Patience = {
   graceMs: 3_000,
   betweenMs: 50,
   answerMs: ANSWERED_WITHIN_MS,
+  promisedMs: 3_000,
 };

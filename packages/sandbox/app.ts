@@ -41,7 +41,7 @@ export function createApp(platform: Platform, control: Control): Express {
   app.use(tokenEndpoint(platform));
   app.use(oauthGrantEndpoint(platform));
   app.use("/api/v4", statusFeed(platform));
-  app.use(apiEndpoints(platform));
+  app.use(apiEndpoints(platform, control));
   app.use("/oauth/token", inTokenWords);
   app.use(answerError);
   return app;
@@ -63,7 +63,8 @@ const answerError: ErrorRequestHandler = (error: unknown, req, res, _next) => {
       const reason = req.headers.authorization ? ', error="invalid_token"' : "";
       res.set("WWW-Authenticate", `Bearer realm="platform"${reason}`);
     }
-    res.status(error.status).json({ id: error.id, message: error.message });
+    const { id, message, resource } = error;
+    res.status(error.status).json({ id, ...(resource !== undefined && { resource }), message });
   } else if (isBadInput(error)) {
     res.status(error.status).json({ id: "bad_request", message: error.message });
   } else {

@@ -8,4 +8,4 @@ const command = await import("./dist/command.js").catch((error) => {
   console.error("This package was packed without its JavaScript: npm pack --ignore-scripts=false");
   process.exit(1);
 });
-await command.runSandbox(process.env);
+await command.runSandbox(process.env, process.argv.slice(2));

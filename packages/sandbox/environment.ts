@@ -33,7 +33,14 @@ export function settingsFromEnvironment(environment: NodeJS.ProcessEnv): Partial
   if (environment["SANDBOX_STATE"]) settings.statePath = environment["SANDBOX_STATE"];
   if (environment["SANDBOX_HOST"]) settings.host = environment["SANDBOX_HOST"];
   if (environment["SANDBOX_TOKEN"]) settings.token = readToken(environment["SANDBOX_TOKEN"]);
+  if (environment["SANDBOX_CUSTOMER_API"])
+    settings.customerApi = readSwitch(environment["SANDBOX_CUSTOMER_API"]);
   return settings;
+}
+
+function readSwitch(text: string): boolean {
+  if (text !== "on" && text !== "off") throw new Error("SANDBOX_CUSTOMER_API must be on or off.");
+  return text === "on";
 }
 
 function readPort(text: string): number {

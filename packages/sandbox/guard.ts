@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Request, RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import { forbidden, unauthorized } from "./refusal.ts";
 import { isLoopback, type SandboxSettings } from "./settings.ts";
 
@@ -9,30 +9,39 @@ import { isLoopback, type SandboxSettings } from "./settings.ts";
  * with a domain that they resolve to this machine (DNS rebinding). On any other address a token is demanded: as Bearer,
  * or in a browser as the password of HTTP Basic, with any user name.
  */
-export function onlyOwners({ host, token }: SandboxSettings): RequestHandler {
+export function onlyOwners(settings: SandboxSettings): RequestHandler {
   return (req, res, next) => {
-    if (isLoopback(host) && !isLoopback(hostnameOf(req)))
-      throw forbidden(
-        "The sandbox can be used on this machine only: use its address with localhost or 127.0.0.1, or set SANDBOX_HOST.",
-      );
-    if (token !== null && !isSame(tokenIn(req), token)) {
-      res.set("WWW-Authenticate", 'Basic realm="sandbox", charset="UTF-8"');
-      throw unauthorized(
-        "The sandbox demands its token, as Bearer or as the password of HTTP Basic: SANDBOX_TOKEN, or what it printed at its start.",
-      );
-    }
+    refuseStrangers(settings, req, res);
     next();
   };
 }
 
+/** Throws unless the caller may use this sandbox as its owner. */
+export function refuseStrangers({ host, token }: SandboxSettings, req: Request, res: Response): void {
+  if (isLoopback(host) && !isLoopback(hostnameOf(req)))
+    throw forbidden(
+      "The sandbox can be used on this machine only: use its address with localhost or 127.0.0.1, or set SANDBOX_HOST.",
+    );
+  if (token !== null && !isSame(tokenIn(req), token)) {
+    res.set("WWW-Authenticate", 'Basic realm="sandbox", charset="UTF-8"');
+    throw unauthorized(
+      "The sandbox demands its token, as Bearer or as the password of HTTP Basic: SANDBOX_TOKEN, or what it printed at its start.",
+    );
+  }
+}
+
 /** For the control API: browsers say whose page sends a request; it is accepted only from the sandbox's own. */
 export const noOtherPages: RequestHandler = (req, _res, next) => {
+  refuseOtherPages(req);
+  next();
+};
+
+export function refuseOtherPages(req: Request): void {
   const { origin } = req.headers;
   if (origin !== undefined && !isOfOwnPage(req))
     throw forbidden(`The sandbox accepts no requests from pages of ${origin}.`);
   if (isOfOtherSite(req)) throw forbidden("The sandbox accepts no requests from pages of other sites.");
-  next();
-};
+}
 
 /** For the pages: forms must come from them; other sites may lead a person here, but load nothing. */
 export const onlyOwnPages: RequestHandler = (req, _res, next) => {

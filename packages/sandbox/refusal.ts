@@ -2,12 +2,15 @@
 export class Refused extends Error {
   readonly status: number;
   readonly id: string;
+  /** The kind of object that was not found, which customers' tools read; absent in other answers. */
+  readonly resource: string | undefined;
 
-  constructor(status: number, id: string, message: string) {
+  constructor(status: number, id: string, message: string, resource?: string) {
     super(message);
     this.name = "Refused";
     this.status = status;
     this.id = id;
+    this.resource = resource;
   }
 }
 

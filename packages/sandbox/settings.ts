@@ -46,6 +46,11 @@ export interface BehaviourSettings {
    * because the sandbox ended does not count: the next sandbox on the same state file delivers it up to 12 times.
    */
   redeliveries: number;
+  /**
+   * Answers customers' calls too, as their command line makes them: with any token where the pages demand none, else with
+   * the sandbox's token.
+   */
+  customerApi: boolean;
   /** How often the status feed is refreshed, in seconds; 0: at once. The platform's document says 30. */
   statusRefreshSeconds: number;
 }
@@ -78,6 +83,7 @@ export const defaultBehaviour: BehaviourSettings = {
   rateLimit: 4500,
   extraEndpoints: [],
   redeliveries: 0,
+  customerApi: false,
   statusRefreshSeconds: 0,
 };
 

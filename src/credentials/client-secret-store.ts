@@ -88,15 +88,25 @@ export function addSecret(
   });
 }
 
-// A new client secret makes the tokens due that an older one issued, because the reset ended their access tokens. 5000 rows
-// at a time, so that a million rows neither hold locks for long nor exceed a time limit.
+// A new client secret makes the tokens due that an older one issued, because the reset ended their access tokens. A pass goes
+// through all tokens in the order in which they are due, 5000 at a time, whatever secret issued them: among millions, a search
+// for the last ones would exceed a time limit.
 
 const IS_OLDER = `state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL
   AND (secret_version IS NULL OR secret_version < :version)` as const;
 const IS_LEFT = `${IS_OLDER} AND due_at > now() AND (:isFirst OR attempts = 0)` as const;
 
-/** One pass over the tokens of older secrets. */
 type Spread = { version: number; isFirst: boolean };
+
+/** One pass over the tokens of older secrets. */
+export interface Pass extends Spread {
+  /** The database's time. */
+  beganAt: string;
+  /** The tokens that are due until then were looked at. */
+  afterDue: string | null;
+  /** How many were passed over, because others had locked them. */
+  left: number;
+}
 
 const readUnspread = statement<object, Spread & { beganAt: string }>("read_unspread_secret").sql(
   `SELECT version, spread_at IS NULL AS "isFirst", now()::text AS "beganAt" FROM client_secrets
@@ -112,34 +122,58 @@ const forgetRefusals = statement<Version, Pick<Credential, "uuid">>("forget_refu
      SELECT uuid FROM credentials WHERE ${IS_OLDER} AND state = 'active' AND rejected_at IS NOT NULL AND due_at <= now()
      LIMIT 5000 FOR UPDATE SKIP LOCKED)) RETURNING uuid`,
 );
-const makeDue = statement<Spread, Pick<Credential, "uuid">>("make_older_tokens_due").sql(
-  `UPDATE credentials SET due_at = now(), attempts = 0,
-     -- A token that was refused for good gets one more attempt. Its \`rejected_at\` stays, so another refusal is not reported.
-     rejected_at = CASE WHEN state = 'needs_reauth' THEN rejected_at END
-   WHERE uuid = ANY(ARRAY(
-     SELECT uuid FROM credentials WHERE ${IS_LEFT} ORDER BY due_at LIMIT 5000 FOR UPDATE SKIP LOCKED)) RETURNING uuid`,
+// The first condition is the one of the index credentials_refresh_due.
+const makeDue = statement<
+  Spread & Pick<Pass, "afterDue">,
+  { afterDue: string | null; found: number; due: number }
+>("make_older_tokens_due").sql(
+  `WITH next AS MATERIALIZED (
+     SELECT uuid, due_at, (${IS_LEFT}) AS is_left FROM credentials
+     WHERE state IN ('active', 'needs_reauth', 'signed_in') AND due_at > greatest(now(), :afterDue::timestamptz)
+     ORDER BY due_at FETCH FIRST 5000 ROWS WITH TIES
+   ), due AS (
+     UPDATE credentials SET due_at = now(), attempts = 0,
+       -- A token that was refused for good gets one more attempt. Its \`rejected_at\` stays, so another refusal is not reported.
+       rejected_at = CASE WHEN state = 'needs_reauth' THEN rejected_at END
+     WHERE uuid = ANY(ARRAY(
+       SELECT uuid FROM credentials WHERE uuid = ANY(ARRAY(SELECT uuid FROM next WHERE is_left)) AND ${IS_LEFT}
+       FOR UPDATE SKIP LOCKED)) RETURNING uuid
+   )
+   SELECT max(due_at)::text AS "afterDue", (count(*) FILTER (WHERE is_left))::int AS found,
+     (SELECT count(*) FROM due)::int AS due FROM next`,
 );
-const markSpread = statement<Spread & { beganAt: string }>("mark_secret_spread").sql(
-  `UPDATE client_secrets SET spread_at = :beganAt::timestamptz
-   WHERE version <= :version AND (:isFirst::bool OR NOT EXISTS (SELECT FROM credentials WHERE ${IS_LEFT}))`,
+const markSpread = statement<Version & Pick<Pass, "beganAt">>("mark_secret_spread").sql(
+  `UPDATE client_secrets SET spread_at = :beganAt::timestamptz WHERE version <= :version`,
 );
 
-/** Makes the tokens of older secrets due unless that is done. Returns how many. `signal` ends it between two batches. */
-export async function makeOlderTokensDue(db: Queryable, signal?: AbortSignal): Promise<number> {
+/**
+ * Makes the tokens of older secrets due unless that is done. `signal` ends it between two batches, and `pass` is then what
+ * the next call goes on with.
+ */
+export async function makeOlderTokensDue(
+  db: Queryable,
+  begun: Pass | null,
+  signal?: AbortSignal,
+): Promise<{ due: number; pass: Pass | null }> {
   const unspread = await oneRow(db, readUnspread);
-  if (!unspread) return 0;
+  if (!unspread) return { due: 0, pass: null };
   const { version, isFirst } = unspread;
-  let due = 0;
-  for (let rows = isFirst ? -1 : 0; rows !== 0;) {
-    if (signal?.aborted) return due;
+  const isSame = begun?.version === version && begun.isFirst === isFirst;
+  let pass: Pass = isSame ? begun : { ...unspread, afterDue: null, left: 0 };
+  const isToForget = isFirst && pass.afterDue === null;
+  for (let rows = isToForget ? -1 : 0; rows !== 0;) {
+    if (signal?.aborted) return { due: 0, pass };
     rows = (await db.query(forgetRefusals, { version })).length;
   }
-  for (let rows = -1; rows !== 0; due += rows) {
-    if (signal?.aborted) return due;
-    rows = (await db.query(makeDue, { version, isFirst })).length;
+  for (let due = 0; ;) {
+    if (signal?.aborted) return { due, pass };
+    const batch = (await oneRow(db, makeDue, { version, isFirst, afterDue: pass.afterDue }))!;
+    due += batch.due;
+    pass = { ...pass, afterDue: batch.afterDue, left: pass.left + batch.found - batch.due };
+    if (batch.afterDue !== null) continue;
+    if (isFirst || pass.left === 0) await db.query(markSpread, pass);
+    return { due, pass: null };
   }
-  await db.query(markSpread, unspread);
-  return due;
 }
 
 // Reads all rows. An index would have to be updated at every refresh.

@@ -11,6 +11,7 @@ import {
   addSecret,
   countStale,
   makeOlderTokensDue,
+  type Pass,
   readClientSecret,
   rejectSecret,
   type StoredSecret,
@@ -64,6 +65,8 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
   let succeededAtMs = -Infinity;
   /** The version whose rejection this process has reported. */
   let reported: number | null = null;
+  /** Kept from one run of the job to the next: among millions of tokens it takes longer than a run. */
+  let pass: Pass | null = null;
 
   const seal = (value: Secret) => (version: number) => ({
     sealedSecret: vault.seal(clientSecretSealContext(version), value),
@@ -78,7 +81,9 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
   }
 
   async function spread(signal?: AbortSignal): Promise<number> {
-    const due = await makeOlderTokensDue(db, signal);
+    const made = await makeOlderTokensDue(db, pass, signal);
+    pass = made.pass;
+    const { due } = made;
     if (due > 0) wake.refreshTokens();
     return due;
   }

@@ -91,8 +91,9 @@ export function hasGrantsFirst(): (ctx: Pick<Context, "exchanges">) => boolean {
 async function claimDueGrants(ctx: Context, most: number): Promise<Admitted[]> {
   await ctx.credentials.lanes.adapt();
   const secret = await ctx.credentials.secrets.current();
-  const isProbing = mustWait(secret, true);
-  return admit(ctx, secret, await claimGrants(ctx.db, isProbing ? Math.min(most, PROBE_CANDIDATES) : most));
+  const wanted = mustWait(secret, true) ? Math.min(most, PROBE_CANDIDATES) : most;
+  const isAfterOutage = await ctx.work.rests();
+  return admit(ctx, secret, await claimGrants(ctx.db, wanted, isAfterOutage));
 }
 
 /** A rejected secret stops the refreshes of resources, but not those of people, who have another OAuth client. */

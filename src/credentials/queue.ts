@@ -11,7 +11,7 @@ import {
   type Typed,
 } from "../database/statement.ts";
 import { PAUSED, whereGone } from "../ledgers/store.ts";
-import { firstOf, isFree, type NextDue, nextDue, take } from "../work/lease.ts";
+import { firstOf, hold as extended, isFree, type NextDue, nextDue, take } from "../work/lease.ts";
 import {
   GRANT_SECONDS,
   type Lease,
@@ -99,6 +99,10 @@ const firstCredentials = <Where extends string>(where: Where, order: string) =>
 const claimGrantsDue = statement<At & { most: number }, TakenRow>("claim_grants").sql(
   `${TAKE} WHERE c.uuid = ANY(${firstCredentials("due.state = 'grant_pending'", "grant_deadline")}) ${TAKEN}`,
 );
+// A statement of its own: a condition that depends on a parameter would change the plan of the usual claim.
+const claimUnsentGrantsDue = statement<At & { most: number }, TakenRow>("claim_unsent_grants").sql(
+  `${TAKE} WHERE c.uuid = ANY(${firstCredentials("due.state = 'grant_pending' AND due.sent_at IS NULL", "grant_deadline")}) ${TAKEN}`,
+);
 // The pairs of resources and of people are one queue. `owners` leaves out the owners whose client secret is rejected.
 const claimPairsDue = statement<At & { most: number; owners: readonly Owner[] }, TakenRow>(
   "claim_refreshes",
@@ -119,9 +123,15 @@ const claimPair = statement<At & { uuid: string; generation: number | null }, Ta
 /** Sorted, because some rows wait for their call and an UPDATE returns its rows in any order. */
 const sorted = (rows: TakenRow[]): ClaimedCredential[] => rows.sort((one, other) => one.rank - other.rank);
 
-/** Claims due grants, including those past their deadline. */
-export const claimGrants = async (db: Queryable, most: number) =>
-  sorted(await db.query(claimGrantsDue, { most, claimedAtMs: Date.now() }));
+/**
+ * Claims due grants, including those past their deadline. `isAfterOutage`: a call whose outcome is not stored is left out,
+ * because a living process may hold its tokens and store them now. A code that is used twice may end the tokens of its first
+ * use (RFC 6749, section 4.1.2).
+ */
+export const claimGrants = async (db: Queryable, most: number, isAfterOutage = false) =>
+  sorted(
+    await db.query(isAfterOutage ? claimUnsentGrantsDue : claimGrantsDue, { most, claimedAtMs: Date.now() }),
+  );
 
 export const claimRefreshes = async (db: Queryable, most: number, owners: readonly Owner[]) =>
   sorted(await db.query(claimPairsDue, { most, owners, claimedAtMs: Date.now() }));
@@ -194,6 +204,13 @@ export async function markSent(db: Queryable, row: ClaimedCredential): Promise<b
   if (isFresh && row.state !== "grant_pending") return true;
   return retryWhileUnreachable(() => markTogether(db, row), AROUND_CALL);
 }
+
+const hold = statement<Lease>("hold_credential").sql(
+  `UPDATE credentials SET ${extended(LEASE_SECONDS)} WHERE uuid = :uuid AND lease = :lease AND leased_until IS NOT NULL`,
+);
+
+/** Extends the lease of a row whose issued tokens the database does not take. */
+export const holdCredential = (db: Queryable, { uuid, lease }: Lease) => db.query(hold, { uuid, lease });
 
 const release = statement<Lease & { isUnknown: boolean }>("release_credential").sql(
   `UPDATE credentials SET leased_until = NULL, sent_at = NULL, outcome_unknown = outcome_unknown OR :isUnknown

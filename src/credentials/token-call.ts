@@ -3,6 +3,7 @@ import {
   isConnectionConfigError,
   isDataError,
   isTransient,
+  refusingState,
   retryWhileUnreachable,
 } from "../database/retry.ts";
 import { doubt } from "../ledgers/marks.ts";
@@ -11,7 +12,14 @@ import type { Secret } from "../secret.ts";
 import { credentialSealContext } from "../vault/vault.ts";
 import { type ClientSecret, type JudgedAnswer, judgePersons, mustWait } from "./client-secret.ts";
 import { endGrant } from "./lost-grants.ts";
-import { AROUND_CALL, type ClaimedCredential, markSent, releaseCredential, settle } from "./queue.ts";
+import {
+  AROUND_CALL,
+  type ClaimedCredential,
+  holdCredential,
+  markSent,
+  releaseCredential,
+  settle,
+} from "./queue.ts";
 import { named, openSealed } from "./sealed.ts";
 import { type SealedTokens, storeTokens } from "./store.ts";
 import { type CallResult, judgeFailure, shareOfLife } from "./verdict.ts";
@@ -27,6 +35,8 @@ export interface Admitted {
 
 /** How long the service retries to store issued tokens. The platform does not issue the tokens of a grant twice. */
 const KEEP_TOKENS_MS = 3_600_000;
+/** Tokens that are held for longer raise an alarm, as an outage of the database does. */
+const REPORT_HELD_AFTER_MS = 8_000;
 /** The delay before missed steps are searched for, so that one search serves a burst of exchanges. */
 const AFTER_TOKENS_MS = 5_000;
 
@@ -148,29 +158,39 @@ async function storeIssued(
       { alarm: "no_refresh_token", ...named(row) },
       "The platform sent no refresh token: access ends with this token",
     );
-  let isLogged = false;
+  const sinceMs = performance.now();
+  let isReported = false;
   held.set(uuid, sealed);
-  return retryWhileUnreachable(() => storeHeld(db, sealed), {
+  const isStored = await retryWhileUnreachable(() => storeHeld(db, sealed), {
     upToMs: KEEP_TOKENS_MS,
     // Every error is retried, because an operator may remove its cause, except an error of the values themselves.
     isCurable(error) {
+      if (isDataError(error)) return false;
       const needsOperator = !isTransient(error) || isConnectionConfigError(error);
-      if (needsOperator && !isLogged)
-        log.error(
-          { ...named(row), error },
-          `Issued tokens cannot be stored; they are held in memory and retried for ${KEEP_TOKENS_MS / 3_600_000} h`,
-        );
-      isLogged ||= needsOperator;
-      return !isDataError(error);
+      if (!isReported && (needsOperator || performance.now() - sinceMs > REPORT_HELD_AFTER_MS)) {
+        isReported = true;
+        log.error({ alarm: "tokens_held", ...named(row), error }, HELD);
+      }
+      return true;
     },
   }).finally(() => held.get(uuid) === sealed && held.delete(uuid));
+  if (isReported && isStored)
+    log.warn(named(row), "The database has taken the tokens that this process held");
+  return isStored;
 }
+
+const HELD = `Issued tokens cannot be stored; this process alone has them, and retries for ${KEEP_TOKENS_MS / 3_600_000} h. Do not stop it before the database takes them`;
 
 /** Stores held tokens. If this process has claimed the row again during the statement, it retries with the new lease. */
 async function storeHeld(db: Context["db"], sealed: SealedTokens): Promise<boolean> {
   for (;;) {
     const { lease } = sealed;
-    if (await storeTokens(db, { ...sealed })) return true;
+    const storing = storeTokens(db, { ...sealed }).catch(async (error: unknown) => {
+      // A database that lacks room may still let another process claim the row and send the used code again.
+      if (refusingState(error) !== null) await holdCredential(db, sealed).catch(() => undefined);
+      throw error;
+    });
+    if (await storing) return true;
     if (sealed.lease === lease) return false;
   }
 }

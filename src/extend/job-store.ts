@@ -15,15 +15,26 @@ import { hold as held, isFree, type NextDue, take } from "../work/lease.ts";
 type Plan = { name: string; at: string; timeZone: string; due: Date };
 const plan = statement<Plan>("plan_your_job").sql(
   `INSERT INTO your_jobs (name, cron, time_zone, due_at, regular_at) VALUES (:name, :at, :timeZone, :due, :due)
-   -- A job is planned again if its cron expression or its time zone was changed.
-   ON CONFLICT (name) DO UPDATE SET cron = excluded.cron, time_zone = excluded.time_zone, due_at = excluded.due_at,
-     regular_at = excluded.regular_at
+   -- A job is planned again if its cron expression or its time zone was changed. A time that has passed and is not done
+   -- stays due, and so does a run that an operator has asked for.
+   ON CONFLICT (name) DO UPDATE SET cron = excluded.cron, time_zone = excluded.time_zone,
+     due_at = CASE WHEN your_jobs.regular_at <= now() OR your_jobs.asked_by IS NOT NULL THEN your_jobs.due_at ELSE excluded.due_at END,
+     regular_at = CASE WHEN your_jobs.regular_at <= now() THEN your_jobs.regular_at ELSE excluded.regular_at END
    WHERE (your_jobs.cron, your_jobs.time_zone) <> (excluded.cron, excluded.time_zone)`,
 );
 
 export const planJob = (db: Queryable, job: Plan) => db.query(plan, job);
 
-export interface ClaimedJob {
+/** The times by which a job is planned. They differ from those of a process if another release has planned the job since. */
+export type StoredTimes = Pick<Plan, "at" | "timeZone">;
+
+const timesOf = statement<Pick<Plan, "name">, StoredTimes>("times_of_your_job").sql(
+  `SELECT cron AS at, time_zone AS "timeZone" FROM your_jobs WHERE name = :name`,
+);
+
+export const storedTimes = (db: Queryable, name: string) => oneRow(db, timesOf, { name });
+
+export interface ClaimedJob extends StoredTimes {
   name: string;
   lease: number;
   /** The id of this run. */
@@ -60,13 +71,22 @@ const IS_FREE = isFree(
   "your_jobs",
   "CASE WHEN your_jobs.asked_by IS NULL THEN make_interval(mins => (2 ^ least(your_jobs.attempts, 6))::int - 1) ELSE '0' END",
 );
-const DIED = "The process ended before the job had ended.";
+const DIED = "The process ended, or did not reach the database for a minute, before the job had ended.";
 type ClaimedRow = Omit<ClaimedJob, "trouble"> & Omit<JobTrouble, "error"> & { error: string | null };
-const claim = statement<{ names: readonly string[]; process: string }, ClaimedRow>("claim_your_jobs").sql(
-  `WITH free AS (
+// A claim that was committed and not acknowledged is sent again with the same id, and returns the runs that it has begun.
+const IS_OWN = `r.result = 'running' AND r.claim = :claim` as const;
+const claim = statement<Claim, ClaimedRow>("claim_your_jobs").sql(
+  `WITH own AS (
+     UPDATE your_jobs j SET ${held(LEASE_SECONDS)} FROM your_job_runs r
+     -- Another process that has taken the job since has begun a later run.
+     WHERE j.name = ANY(:names::text[]) AND r.name = j.name AND ${IS_OWN} AND r.started_at = j.started_at
+     RETURNING j.*, EXISTS (SELECT FROM your_job_runs before WHERE before.name = r.name AND before.result = 'died'
+         AND before.ended_at = r.started_at) AS died, r.asked_by AS asked, r.id AS run_id
+   ), free AS (
      SELECT name, leased_until IS NOT NULL AS died, last_error IS NOT NULL AS failed, coalesce(started_at, now()) AS began,
        due_at, regular_at, asked_by FROM your_jobs
-     WHERE name = ANY(:names::text[]) AND due_at <= now() AND ${IS_FREE} ORDER BY name FOR UPDATE
+     WHERE name = ANY(:names::text[]) AND due_at <= now() AND ${IS_FREE}
+       AND NOT EXISTS (SELECT FROM your_job_runs r WHERE r.name = your_jobs.name AND ${IS_OWN}) ORDER BY name FOR UPDATE
    ), claimed AS (
      UPDATE your_jobs j SET ${take("j", LEASE_SECONDS)}, started_at = now(), asked_by = NULL,
        attempts = attempts + died::int, last_error = CASE WHEN died THEN '${DIED}' ELSE last_error END,
@@ -77,21 +97,26 @@ const claim = statement<{ names: readonly string[]; process: string }, ClaimedRo
      UPDATE your_job_runs r SET result = 'died', ended_at = now(), error = '${DIED}'
      FROM free WHERE r.name = free.name AND r.result = 'running'
    ), begun AS (
-     INSERT INTO your_job_runs (name, regular_at, asked_by, process)
+     INSERT INTO your_job_runs (name, regular_at, asked_by, process, claim)
      -- A run by hand is for a time that has passed; the run's end stores which.
-     SELECT name, least(coalesce(regular_at, due_at), now()), asked_by, :process FROM free RETURNING id, name
+     SELECT name, least(coalesce(regular_at, due_at), now()), asked_by, :process, :claim FROM free RETURNING id, name
    )
-   SELECT name, lease, begun.id AS "runId", due_at AS "dueAt", regular_at AS "regularAt", asked AS "askedBy", attempts,
+   SELECT name, cron AS at, time_zone AS "timeZone", lease, run_id AS "runId", due_at AS "dueAt", regular_at AS "regularAt", asked AS "askedBy", attempts,
      died AS "hasDied", now() AS now, last_error AS error, failing_since AS since,
-     overdue_at AS "overdueAt", alarmed_at AS "alarmedAt" FROM claimed JOIN begun USING (name)`,
+     overdue_at AS "overdueAt", alarmed_at AS "alarmedAt"
+   FROM (SELECT claimed.*, begun.id AS run_id FROM claimed JOIN begun USING (name)
+     UNION ALL SELECT * FROM own) taken`,
 );
 
-export async function claimJobs(
-  db: Queryable,
-  names: readonly string[],
-  process: string,
-): Promise<ClaimedJob[]> {
-  const rows = await db.query(claim, { names, process });
+/** `claim`: an id that the process chooses, and keeps until the claim is acknowledged. `names`: the jobs that it does not run. */
+interface Claim {
+  names: readonly string[];
+  process: string;
+  claim: string;
+}
+
+export async function claimJobs(db: Queryable, wanted: Claim): Promise<ClaimedJob[]> {
+  const rows = await db.query(claim, wanted);
   return rows.map(({ error, since, overdueAt, alarmedAt, ...claimed }) => ({
     ...claimed,
     trouble: error === null ? null : { error, since, overdueAt, alarmedAt },

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { counted } from "../amounts.ts";
 import type { Context } from "../context.ts";
@@ -19,14 +20,18 @@ import {
   noteTrouble,
   planJob,
   type RunEnd,
+  type StoredTimes,
+  storedTimes,
 } from "./job-store.ts";
 import { lastTime, nextTime, timesOf } from "./job-times.ts";
 
 const MINUTE_MS = 60_000;
+/** A job whose times another release has stored is planned again after this: the releases of a deploy do not undo each other. */
+const PLANNED_FOR_MS = 10 * MINUTE_MS;
 /** How long running jobs may continue when the process stops, which may take 25 seconds in all. */
 const STOP_PATIENCE_MS = 10_000;
 
-/** Stores when each job is next, unless it is stored. */
+/** Stores when each job is next, unless it is stored by the same times. */
 export async function planJobs({ db }: Pick<Context, "db">, jobs: readonly YourJob[]): Promise<void> {
   for (const { name, at, timeZone = "UTC" } of jobs)
     await planJob(db, { name, at, timeZone, due: nextTime({ at, timeZone }, new Date()) });
@@ -36,15 +41,23 @@ export async function planJobs({ db }: Pick<Context, "db">, jobs: readonly YourJ
 export function createYourJobs(ctx: Context, jobs: readonly YourJob[], { isByHand = false } = {}) {
   const running = new Map<string, { ending: AbortController; ended: Promise<unknown> }>();
   let isStopping = false;
-  let isPlanned = false;
+  let plannedMs = -Infinity;
+  /** The id of the next claim. It stays until a claim is acknowledged, so that the next one finds what it has taken. */
+  let claim = randomUUID();
   const idle = () => jobs.flatMap(({ name }) => (running.has(name) ? [] : [name]));
   const ended = () => Promise.all([...running.values()].map((run) => run.ended));
 
   async function runDue(): Promise<number> {
     if (jobs.length === 0 || isStopping) return 0;
-    if (!isPlanned) await planJobs(ctx, jobs);
-    isPlanned = true;
-    const claimed = await ctx.work.claimAfterRest(() => claimJobs(ctx.db, idle(), ctx.presence.name()));
+    if (performance.now() - plannedMs > PLANNED_FOR_MS) {
+      await planJobs(ctx, jobs);
+      plannedMs = performance.now();
+    }
+    const claimed = await ctx.work.claimAfterRest(async () => {
+      const taken = await claimJobs(ctx.db, { names: idle(), process: ctx.presence.name(), claim });
+      claim = randomUUID();
+      return taken;
+    });
     for (const each of claimed) {
       const ending = new AbortController();
       // No warning about many listeners: a job may pass its signal to any number of calls.
@@ -55,7 +68,7 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[], { isByHan
           { job: job.name, error },
           "The result of a job of yours could not be stored; the job runs again",
         );
-      const run = runOne(ctx, job, each, { ending, isByHand })
+      const run = runOne(ctx, plannedAs(job, each), each, { ending, isByHand })
         .catch(notStored)
         .finally(() => running.delete(job.name));
       running.set(job.name, { ending, ended: run });
@@ -76,6 +89,9 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[], { isByHan
     },
   };
 }
+
+/** A job with the times by which it is planned: another release may have planned it. */
+const plannedAs = (job: YourJob, { at, timeZone }: StoredTimes): YourJob => ({ ...job, at, timeZone });
 
 class Hangs extends Error {}
 
@@ -117,7 +133,11 @@ async function runOne(ctx: Context, job: YourJob, given: ClaimedJob, { ending, i
   const isStopped = isCut() && !hasCrashed && !(error instanceof Hangs);
   // By the database's clock, which decides when jobs are due.
   const now = new Date(claimed.now.getTime() + performance.now() - startedMs);
-  const run = { job, claimed, dueAt, now, next: nextTime(job, now) };
+  const stored = () => storedTimes(ctx.db, name);
+  // A release that was started during the run may have planned the job again.
+  const times = await retryWhileUnreachable(stored, { upToMs: LONGEST_STEP_MS });
+  const planned = times ? plannedAs(job, times) : job;
+  const run = { job: planned, claimed, dueAt, now, next: nextTime(planned, now) };
   const end = isStopped
     ? endOfStopped(ctx, run, isByHand)
     : error === null && !hasCrashed

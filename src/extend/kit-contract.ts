@@ -143,6 +143,11 @@ export interface KitResource<Sold extends Offer = Offer> extends PlanMeans<Sold>
   endedAt: Date | null;
   /** The app of the add-on, as last read from the platform; `null` before the first time. */
   app: { id: string; name: string } | null;
+  /**
+   * The names that the config vars of your offer have in that app, as last read from the platform: `EVENTS_URL` for
+   * PIGEON_URL where the add-on is attached as EVENTS. Those of the offer before the first time, and once it has ended.
+   */
+  configVarNames: Readonly<Record<ConfigVarOf<Sold>, string>>;
 }
 
 /** Which resources to list; all that is given must hold. */

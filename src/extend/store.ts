@@ -6,6 +6,7 @@ import { oneRow, type Queryable, statement } from "../database/statement.ts";
 import { meaningOf, type PlanMeans } from "../offer.ts";
 import { type Options, optionsLeft } from "../options.ts";
 import { whereHeld } from "../processes/history-store.ts";
+import { namesInApp } from "../resources/names-in-app.ts";
 import { BEFORE_ROTATIONS, HAS_TOKENS, whereIn, whereOfPlanChange } from "../resources/step-kinds.ts";
 import { lockedResource } from "../resources/store.ts";
 import type { KitResource, ResourceFilter } from "./contract.ts";
@@ -14,12 +15,13 @@ import type { KitResource, ResourceFilter } from "./contract.ts";
 
 const KIT_RESOURCE = `r.uuid, r.name, r.plan, r.region, r.options, r.state, r.created_at AS "createdAt", NULL::timestamptz AS "endedAt",
      r.suspended_at AS "suspendedAt", r.suspend_reason AS "suspendReason",
-     EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('change_plan', 'finish') AND ${whereOfPlanChange("s")}) AS "isChangingPlan",
+     EXISTS (SELECT FROM steps s WHERE s.uuid = r.uuid AND s.kind IN ('change_plan', 'finish') AND ${whereOfPlanChange("s")}) AS "isChangingPlan", r.attached_as AS "attachedAs",
      CASE WHEN r.app_id IS NOT NULL THEN jsonb_build_object('id', r.app_id, 'name', r.app_name) END AS app`;
 const IS_ALIVE = `r.state IN ('provisioning', 'provisioned')`;
 /** As it is stored: what its plan means stands in the offer, and how its options are read. */
-type Row = Omit<KitResource, keyof PlanMeans | "options" | "suspended"> & {
+type Row = Omit<KitResource, keyof PlanMeans | "options" | "suspended" | "configVarNames"> & {
   options: Options;
+  attachedAs: string | null;
   suspendedAt: Date | null;
   suspendReason: string | null;
 };
@@ -30,11 +32,12 @@ const find = statement<{ uuid: string }, Row>("find_for_your_service").sql(
 
 function kitResource(
   { offer }: Sells,
-  { suspendedAt: since, suspendReason: reason, ...row }: Row,
+  { suspendedAt: since, suspendReason: reason, attachedAs, ...row }: Row,
 ): KitResource {
   const options = optionsLeft(offer.options, row.options);
   const suspended = since && { since, reason: reason! };
-  return { ...row, ...meaningOf(offer, row.plan), options, suspended };
+  const configVarNames = namesInApp(offer, attachedAs);
+  return { ...row, ...meaningOf(offer, row.plan), options, suspended, configVarNames };
 }
 
 export async function findForVendor(
@@ -50,7 +53,7 @@ export async function findForVendor(
 const ENDED = `r.uuid, s.detail->'kept'->>'name' AS name, r.plan, r.region, coalesce(s.detail->'kept'->'options', '{}') AS options,
      'deprovisioning' AS state, r.created_at AS "createdAt", coalesce((s.detail->'kept'->>'endedAt')::timestamptz, s.created_at) AS "endedAt",
      (s.detail->'kept'->>'suspendedAt')::timestamptz AS "suspendedAt", s.detail->'kept'->>'suspendReason' AS "suspendReason",
-     false AS "isChangingPlan", NULL::jsonb AS app
+     false AS "isChangingPlan", NULL AS "attachedAs", NULL::jsonb AS app
    FROM steps s JOIN resources r ON r.uuid = s.uuid
    WHERE s.kind = 'clean_up' AND r.state = 'deprovisioned' AND r.plan <> ''`;
 const findEnded = statement<{ uuid: string }, Row>("find_ended_for_your_service").sql(
@@ -67,7 +70,7 @@ const IS_WANTED = `(:plan::text IS NULL OR r.plan = :plan) AND (:region::text IS
        AND (:createdAfter::timestamptz IS NULL OR r.created_at >= :createdAfter)` as const;
 const list = statement<Wanted & { after: string }, Scanned>("list_for_your_service").sql(
   `WITH page AS MATERIALIZED (
-     SELECT uuid, name, plan, region, options, state, created_at, suspended_at, suspend_reason, app_id, app_name FROM resources
+     SELECT uuid, name, plan, region, options, state, created_at, suspended_at, suspend_reason, attached_as, app_id, app_name FROM resources
      WHERE uuid > :after ORDER BY uuid LIMIT ${SCANNED}
    )
    SELECT last.uuid AS "upTo", found.*

@@ -11,6 +11,7 @@ import { prunePeople } from "../people/store.ts";
 import { failStranded } from "../resources/end-store.ts";
 import { findLateSteps } from "../resources/late-steps.ts";
 import { lookAgain } from "../resources/looks.ts";
+import { takeDownRefused } from "../resources/refused-provisions.ts";
 import type { LaneName } from "../resources/step-kinds.ts";
 import type { Job, JobName } from "./run.ts";
 
@@ -51,7 +52,12 @@ export function timetable(ctx: Context): Job[] {
     },
     "find-late-steps": { run: () => findLateSteps(ctx) },
     "look-at-apps": { run: (signal) => lookAgain(ctx, signal) },
-    "fail-stranded": { run: () => failStranded(ctx) },
+    "fail-stranded": {
+      run: async () => {
+        await failStranded(ctx);
+        await takeDownRefused(ctx);
+      },
+    },
     "spread-secret": { run: credentials.secrets.spread },
     "reopen-quarantined": { run: () => reopenQuarantined(ctx) },
     "prune-sessions": {

@@ -123,9 +123,9 @@ const takeUnalarmed = statement<{ gatherSeconds: number }, Alarmed>("take_unalar
    FROM taken GROUP BY kind`,
 );
 
-/** Those that have been in no alarm yet and are to be in one now, by kind. */
-export const takeForAlarm = (db: Queryable, gatherSeconds: number) =>
-  db.query(takeUnalarmed, { gatherSeconds });
+/** Those that have been in no alarm yet and are to be in one now, by kind. A wrong ADDON_ID may mark a million add-ons. */
+export const takeForAlarm = (db: Database, gatherSeconds: number) =>
+  db.readWhole(takeUnalarmed, { gatherSeconds });
 
 /** SQL condition on a mark `m`: the difference is still there, for all that we know. */
 export const IS_CURRENT = `CASE m.kind WHEN 'gone_at_platform'
@@ -141,7 +141,7 @@ const prune = statement("prune_marks").sql(
      OR (kind = 'unknown_resource' AND last_at < now() - CASE detail->>'request' WHEN 'DELETE' THEN interval '7 days' ELSE interval '90 days' END)`,
 );
 
-export const pruneMarks = (db: Queryable) => db.query(prune);
+export const pruneMarks = (db: Database) => db.readWhole(prune);
 
 /** Forgets what comparisons found about one resource, and that the platform asked about it. `false`: it had not asked. */
 export async function forgetAbout(db: Database, uuid: string): Promise<boolean> {
@@ -173,7 +173,7 @@ const list = statement<Record<never, never>, Mark>("list_marks").sql(
 );
 
 /** The oldest first. */
-export const listMarks = (db: Queryable) => db.query(list);
+export const listMarks = (db: Database) => db.readWhole(list);
 
 /** SQL for a FROM: the current marks of a kind, for the metrics. */
 export const marksOf = (kind: MarkKind): string =>

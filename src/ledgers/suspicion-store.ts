@@ -28,6 +28,8 @@ export interface Contradicted {
   ended: number;
   unknown: number;
   otherPlan: number;
+  /** When the first of them was noticed. */
+  since: Date;
 }
 
 // A refresh token lives as long as its add-on (platform document, "Token response").
@@ -47,7 +49,7 @@ const CONTRADICTIONS = `
 const contradictedSince = (...times: readonly string[]) => `
   SELECT count(*) FILTER (WHERE how = 'ended')::int AS ended,
     count(*) FILTER (WHERE how = 'unknown_resource')::int AS unknown,
-    count(*) FILTER (WHERE how = 'plan_differs')::int AS "otherPlan"
+    count(*) FILTER (WHERE how = 'plan_differs')::int AS "otherPlan", min(at) AS since
   FROM (${CONTRADICTIONS}) said WHERE at > greatest(now() - interval '1 day', ${times.join(", ")})
   HAVING count(DISTINCT how) > 1
     AND count(*) >= 3 + (SELECT floor(greatest(reltuples, 0) / 10000) FROM pg_class WHERE oid = 'resources'::regclass)`;

@@ -118,6 +118,7 @@ export const ALARMS = [
   "restore_suspected",
   "step_stuck",
   "stop_incomplete",
+  "tokens_held",
   "too_many_connections",
   "unknown_resource",
 ] as const;

@@ -73,7 +73,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     question: "Give it up for good?",
     labels: { one: "Give its work up", all: "Give up all late work" },
     effect:
-      "A provision that is not done fails: the platform is told, and what was made is taken down. A plan change or a rotation is dropped, as if your service had refused it; what waits behind it goes on. Taking down and retiring end where they are: what is left stays in your backend. None of it comes back.",
+      "A provision that is not done fails: the platform is told so, and your service removes what it made. A plan change or a rotation is dropped, as if your service had refused it; what waits behind it continues. Taking down and retiring end where they are: what is left stays in your backend. None of it comes back.",
     isDangerous: true,
     ...onSteps("step_given_up", "nothing_to_give_up", giveUp),
   },

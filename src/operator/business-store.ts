@@ -97,12 +97,15 @@ export interface FailureCount {
   some: string[];
 }
 
-// A provision that fails after "later" notes that your service refused it, and then its end.
+const OF_TODAY = "at >= date_trunc('day', now(), 'UTC')";
+// A provision that fails after "later" notes that your service refused it, and then its end. Two indexes find the events.
 const failures = statement<object, FailureCount>("failures_of_today").sql(
   `SELECT type, count(*)::int AS count, max(at) AS "lastAt", (array_agg(uuid::text ORDER BY at DESC))[1:5] AS some
-   FROM (SELECT CASE type WHEN 'failed' THEN 'provision_failed' ELSE type END AS type, uuid, max(at) AS at FROM events
-     WHERE at >= date_trunc('day', now(), 'UTC') AND type IN ('provision_failed', 'failed', 'plan_change_refused',
-       'rotation_refused', 'grant_lost', 'needs_reauth', 'quarantined', 'step_given_up', 'gone_at_platform') GROUP BY 1, 2) each
+   FROM (SELECT CASE type WHEN 'failed' THEN 'provision_failed' ELSE type END AS type, uuid, max(at) AS at FROM (
+       SELECT type, uuid, at FROM events WHERE ${OF_TODAY} AND type IN ('provision_failed', 'failed', 'plan_change_refused',
+         'rotation_refused', 'grant_lost', 'needs_reauth', 'quarantined', 'step_given_up', 'gone_at_platform')
+       UNION ALL SELECT type, uuid, at FROM events WHERE ${OF_TODAY} AND type IN ('suspension_refused', 'resume_refused')
+     ) noted GROUP BY 1, 2) each
    GROUP BY type ORDER BY count DESC, type`,
 );
 

@@ -71,6 +71,8 @@ const FAILURES: Readonly<Record<string, string>> = {
   provision_failed: "provisions failed after the platform was answered “later”",
   plan_change_refused: "plan changes were refused by your service",
   rotation_refused: "rotations were refused by your service",
+  suspension_refused: "suspensions were refused by your service: these customers can still use it",
+  resume_refused: "ends of suspensions were refused by your service: these customers still cannot use it",
   grant_lost: "grants were lost",
   needs_reauth: "refresh tokens were revoked",
   quarantined: "credentials could not be decrypted",

@@ -17,6 +17,7 @@ import {
 export const EVENT_TYPES = {
   asked: [
     "provision_requested",
+    "provision_repeated",
     "plan_change_asked",
     "plan_change_queued",
     "plan_unchanged",

@@ -67,15 +67,33 @@ const isCurrentOnly = (byKey: readonly KeyUse[], { keyId }: Vault) =>
 
 type Keys = Pick<Context, "vault" | "config">;
 
+/** ISO 8601, as far as it is known. */
+export interface SinceWhen {
+  /** When the last process ended that could decrypt with the keys that are missing. */
+  missing?: string | undefined;
+  /** When the present key first sealed something. */
+  current?: string | undefined;
+}
+
 /** Which keys are in use, and whether an old one can be dropped: each sealed value names its key. */
-export function keysInUse(byKey: readonly KeyUse[], { vault, config }: Keys): Finding {
+export function keysInUse(
+  byKey: readonly KeyUse[],
+  { vault, config }: Keys,
+  sinceWhen: (missing: readonly string[]) => SinceWhen = () => ({}),
+): Finding {
   const listed = (uses: readonly KeyUse[]) =>
     uses.map(({ keyId, rows }) => `${keyId} (${counted(rows, "row")})`).join(", ");
   const missing = byKey.filter(({ keyId }) => !vault.keyIds.includes(keyId));
-  if (missing.length > 0) return found("key_missing", { keys: listed(missing) });
+  const since = sinceWhen(missing.map(({ keyId }) => keyId));
+  if (missing.length > 0)
+    return found("key_missing", { keys: listed(missing) }, since.missing ? { since: since.missing } : {});
   const now = `ENCRYPTION_KEY (${vault.keyId}) seals ${counted(byKey.find(({ keyId }) => keyId === vault.keyId)?.rows ?? 0, "row")}`;
   if (!isCurrentOnly(byKey, vault))
-    return found("keys_old", { now, others: listed(byKey.filter(({ keyId }) => keyId !== vault.keyId)) });
+    return found(
+      "keys_old",
+      { now, others: listed(byKey.filter(({ keyId }) => keyId !== vault.keyId)) },
+      since.current ? { since: since.current } : {},
+    );
   if (!config.decryptionKeys?.length) return fine(`${now}.`);
   return found("keys_unused", { now });
 }

@@ -79,6 +79,7 @@ const SELDOM: Readonly<Record<string, number>> = {
   manifest: 1,
   keys: 10,
   plans: 10,
+  options: 10,
 };
 /** Those that look at what may cause other things. */
 const OF_CAUSES = ["writes", "secret", "platform"];

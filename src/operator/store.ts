@@ -94,7 +94,7 @@ type Counted = { count: number; some: string[] };
 
 // The more often a step has failed, the later it is due; one that the vendor's service still works on is mostly due late
 // as well. So a bounded part, read from that end of each lane's index, holds the steps to be found.
-const latestOf = (lane: LaneName) => `(SELECT uuid, kind, attempts, last_error, detail FROM steps
+const latestOf = (lane: LaneName) => `(SELECT uuid, kind, attempts, last_error, detail, created_at FROM steps
      WHERE due_at IS NOT NULL AND ${whereIn(lane)}
        -- Passes over what was not tried yet, such as the retiring of credentials in two hours.
        AND (attempts > 0 OR detail ? 'said') ORDER BY due_at DESC LIMIT ${MOST_COUNTED})`;
@@ -102,17 +102,21 @@ const latestOf = (lane: LaneName) => `(SELECT uuid, kind, attempts, last_error, 
 const someOf = (first: string) =>
   `coalesce((SELECT array_agg(uuid) FROM (SELECT uuid::text FROM found GROUP BY uuid ORDER BY ${first}, uuid LIMIT 5) few), '{}')`;
 type OfSteps = Counted & { resources: number; kinds: string[] };
-const stuck = statement<object, OfSteps>("stuck_steps").sql(
+const stuck = statement<object, OfSteps & { seconds: number }>("stuck_steps").sql(
   `WITH found AS (
      SELECT * FROM (${LANE_NAMES.map(latestOf).join(" UNION ALL ")}) latest
      WHERE (attempts >= ${ALARM_AFTER_ATTEMPTS} AND last_error IS NOT NULL) OR ${IS_LATE}
    )
    SELECT count(*)::int AS count, count(DISTINCT uuid)::int AS resources, coalesce(array_agg(DISTINCT kind), '{}') AS kinds,
-     ${someOf("max(attempts) DESC")} AS some
+     ${someOf("max(attempts) DESC")} AS some,
+     coalesce(extract(epoch FROM now() - min(coalesce((detail->>'dueSince')::timestamptz, created_at))), 0)::float8 AS seconds
    FROM found`,
 );
 
-/** The put-off steps that have raised their alarm; `some`: resources that have one, those with the most tries first. */
+/**
+ * The put-off steps that have raised their alarm; `some`: resources that have one, those with the most tries first;
+ * `seconds`: since the first of them fell due.
+ */
 export const stuckSteps = async (db: Queryable) => (await oneRow(db, stuck))!;
 
 const rights = statement<object, { areMore: boolean }>("rights_on_history").sql(
@@ -124,13 +128,13 @@ const rights = statement<object, { areMore: boolean }>("rights_on_history").sql(
 export const hasMoreRights = async (db: Queryable): Promise<boolean> =>
   (await oneRow(db, rights))?.areMore === true;
 
-const endings = statement<object, Counted>("count_unrefreshable").sql(
-  `SELECT count(*)::int AS count, coalesce((array_agg(c.uuid::text ORDER BY c.uuid))[1:5], '{}') AS some
-   FROM (SELECT uuid FROM credentials
+const endings = statement<object, Counted & { since: Date | null }>("count_unrefreshable").sql(
+  `SELECT count(*)::int AS count, coalesce((array_agg(c.uuid::text ORDER BY c.uuid))[1:5], '{}') AS some, min(issued_at) AS since
+   FROM (SELECT uuid, issued_at FROM credentials
      WHERE state = 'active' AND due_at IS NULL AND sealed_refresh_token IS NULL ORDER BY uuid LIMIT ${MOST_COUNTED}) c
    JOIN resources r USING (uuid) WHERE r.state IN ('provisioning', 'provisioned')`,
 );
-/** Active resources without a refresh token, whose access ends with the token they have; `some`: the first ones. */
+/** Active resources without a refresh token, whose access ends with the token they have; `some`: the first ones; `since`: when the first of those tokens was issued. */
 export const unrefreshable = async (db: Queryable) => (await oneRow(db, endings))!;
 
 /** How many fail, some of them, and the last answer to the first. */

@@ -147,7 +147,7 @@ export async function runJob(
         ? notTaken(`No process has begun ${name} for ${duration(pace.handOverMs / 1_000)}.`)
         : new KitError("interrupted", `${name} was not begun.`);
     }
-    if (signal.aborted) throw new KitError("interrupted", `${name} goes on in ${run!.process}.`);
+    if (signal.aborted) throw new KitError("interrupted", `${name} still runs in ${run!.process}.`);
     await sleep(pace.followMs, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -1,9 +1,14 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import type { Request, Response } from "express";
 import { PALETTE } from "./palette.ts";
 
-const pico = readFileSync(new URL(import.meta.resolve("@picocss/pico/css/pico.classless.min.css")), "utf8");
+/** The build puts it beside this file; from the sources, the package's own is read. */
+const BUILT_IN = new URL("pico.css", import.meta.url);
+const pico = readFileSync(
+  existsSync(BUILT_IN) ? BUILT_IN : new URL(import.meta.resolve("@picocss/pico/css/pico.classless.min.css")),
+  "utf8",
+);
 
 /** Pico alone styles plain HTML well; these few rules cover what our pages have and articles do not. */
 const OURS = `

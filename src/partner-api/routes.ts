@@ -38,7 +38,14 @@ export function partnerApi(ctx: Context, { guard, untilReady, callers }: Needs):
         await callers.stillWaits(request, receivedAtMs);
         answer = await provision(ctx, wanted, receivedAtMs, () => request.socket.writable);
       } catch (error) {
-        if (await isLost(ctx, wanted.uuid, error)) lose(ctx, wanted, String(request.id), error);
+        if (await isLost(ctx, wanted.uuid, error)) {
+          // Behind a router, a caller that has gone may have got another answer from another process.
+          const isHeard = await callers.stillWaits(request, receivedAtMs).then(
+            () => request.socket.writable,
+            () => false,
+          );
+          lose(ctx, wanted, String(request.id), { error, isHeard });
+        }
         throw error;
       }
       // The platform accepts the grant's code from now on. The job `exchange-grants` runs credentials/pools.ts.
@@ -82,9 +89,14 @@ async function isLost({ db }: Context, uuid: string, error: unknown): Promise<bo
   return (await findResource(db, uuid).catch(() => null)) === null;
 }
 
-function lose(ctx: Context, wanted: ProvisionRequest, requestId: string, error: unknown): void {
+function lose(
+  ctx: Context,
+  wanted: ProvisionRequest,
+  requestId: string,
+  failed: { error: unknown; isHeard: boolean },
+): void {
   const { uuid, plan, name } = wanted;
-  const { reason } = ctx.lostSales.note(wanted, requestId, error);
+  const { reason } = ctx.lostSales.note(wanted, requestId, failed);
   const about = { alarm: "provision_lost", uuid, plan, name, requestId, reason, [EACH]: true };
   ctx.log.error(about, "A provision is lost: write to its customer (kit lost)");
 }

@@ -9,6 +9,7 @@ import { Facts } from "./facts.tsx";
 export { amountInWords, priceInWords } from "../amounts.ts";
 export { Bars } from "./bars.tsx";
 export { Facts } from "./facts.tsx";
+export { Sparkline } from "./sparkline.tsx";
 export { Table } from "./table.tsx";
 export { Wide } from "./wide.tsx";
 

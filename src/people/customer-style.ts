@@ -71,6 +71,8 @@ export const CUSTOMER = `
     rect { fill: var(--pico-primary); } rect.back { fill: transparent; } g:hover rect.back { fill: var(--gone-soft); }
     line { stroke: var(--line); } text { fill: var(--pico-muted-color); font-size: 12px; font-variant-numeric: tabular-nums; }
     details { margin: 0.5rem 0 0; padding: 0; border: 0; font-size: 0.925rem; } .scroll { max-height: 20rem; overflow-y: auto; } }
+  .spark { display: block; width: 100%; max-width: 15rem; height: auto; margin: 0 0 0.5rem;
+    polyline { fill: none; stroke: var(--pico-primary); stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; } circle { fill: var(--pico-primary); } }
   nav.pages { display: block; background: var(--pico-card-background-color); border-bottom: 1px solid var(--line);
     padding-inline: max(1.25rem, calc((100% - 60rem) / 2)); overflow-x: auto;
     ul { display: flex; gap: 0.25rem 1.5rem; margin: 0; padding: 0; } li { padding: 0; margin: 0; list-style: none; white-space: nowrap; }
@@ -96,5 +98,5 @@ export const CUSTOMER = `
   th, td { min-width: 3.5rem; padding-right: 0.6rem; }
   .number { min-width: 0; }
 } }
-@media (forced-colors: active) { .customer :is(.card, .told, .state) { border: 1px solid; } .customer .bars rect:not(.back) { fill: CanvasText; } }
+@media (forced-colors: active) { .customer :is(.card, .told, .state) { border: 1px solid; } .customer :is(.bars rect:not(.back), .spark circle) { fill: CanvasText; } .customer .spark polyline { stroke: CanvasText; } }
 `;

@@ -4,7 +4,7 @@ import { readConfig, settings } from "../config.ts";
 import { openDatabase } from "../database/database.ts";
 import { readEnvironment } from "../environment.ts";
 import { storable } from "../errors.ts";
-import { type Role, writeBeat } from "../processes/store.ts";
+import { type Role, writeMisconfigured } from "../processes/store.ts";
 import { settingsIn } from "../setting.ts";
 import { build } from "../version.ts";
 import { within } from "../within.ts";
@@ -27,14 +27,12 @@ export async function noteMisconfigured(
     .map(({ name }) => name)
     .filter((name) => new RegExp(`\\b${name}\\b`).test(message));
   const why = names.length > 0 ? names.join(", ") : storable(message.split("\n")[0]!);
-  const identity = { id, role, host: os.hostname(), pid: process.pid, ...build, keyId: null, keyIds: [] };
-  const calls = { wrongPasswords: 0, wrongAgoSeconds: null, rightAgoSeconds: null };
-  const nothing = { refused: null, beats: 0, ahead: { database: null, platform: null }, calls };
-  const beat = { state: "misconfigured", why, upSeconds: process.uptime(), ...nothing } as const;
+  const about = { id, role, host: os.hostname(), pid: process.pid, ...build };
+  const ended = { ...about, why, upSeconds: process.uptime() };
   try {
     const { databaseUrl, databaseCa } = readConfig(readEnvironment(), ["databaseUrl", "databaseCa"]);
     const db = openDatabase({ url: databaseUrl.reveal(), ca: databaseCa, poolSize: 1 });
-    await within(PATIENCE_MS, writeBeat(db, identity, beat, 1), () => new Error("The database is late."));
+    await within(PATIENCE_MS, writeMisconfigured(db, ended), () => new Error("The database is late."));
   } catch {
     // The process ends, and its output names the fault.
   }

@@ -68,13 +68,15 @@ export function exitWith(error: unknown, scrub = (text: string) => text): never 
 
 /** Stops the service on the first signal. Returns a function that returns whether stopping has begun. */
 function stopOnSignals(service: RunningService): () => boolean {
-  const { log, presence, totals } = service.services;
+  const { credentials, log, presence, totals } = service.services;
   let isStopping = false;
   const first = (signal: NodeJS.Signals) => {
     isStopping = true;
     log.info({ signal }, "Stopping: in-flight calls finish first");
     stopAndExit(service, () => {
-      const about = { alarm: "stop_incomplete" };
+      // Issued tokens that could not be stored end with the process.
+      const lost = [...credentials.held.keys()];
+      const about = { alarm: "stop_incomplete", ...(lost.length > 0 && { tokensLost: lost }) };
       log.error(about, "Stopping took longer than 25 s; the next process continues the unfinished work");
       // Stores the metrics, which count this alarm, and the end of this process.
       void Promise.all([totals.stop(), presence.end("its stop took too long")]).then(() => process.exit());

@@ -39,6 +39,39 @@ export const keysThatDiffer = (all: readonly Process[]): { of: Process; lacking:
     return lacking.length > 0 ? [{ of, lacking }] : [];
   });
 
+/**
+ * Since when no process has had one of these keys: the last beat of the last one that had it, ISO 8601. `undefined`: one
+ * that runs has it, or those that had it ended more than a day ago.
+ */
+export function lackedSince(all: readonly Process[], keyIds: readonly string[]): string | undefined {
+  const lost = keyIds.flatMap((keyId) => {
+    const had = all.filter((each) => each.keyIds.includes(keyId));
+    if (running(had).length > 0) return [];
+    return had
+      .map(({ lastBeatAt }) => lastBeatAt)
+      .sort()
+      .slice(-1);
+  });
+  return lost.sort()[0];
+}
+
+/**
+ * When fewer than `expected` processes were left: the last beat of the one whose end made them too few, ISO 8601.
+ * `undefined`: there were never so many, or it is more than a day ago.
+ */
+export function tooFewSince(all: readonly Process[], expected: number): string | undefined {
+  const left = running(all);
+  const ended = all
+    .filter((each) => !left.includes(each))
+    .sort((one, other) => one.beatSeconds - other.beatSeconds);
+  return ended.find(({ beatSeconds }) => {
+    const ran = all.filter(
+      (each) => each.startSeconds > beatSeconds && (left.includes(each) || each.beatSeconds >= beatSeconds),
+    );
+    return ran.length >= expected;
+  })?.lastBeatAt;
+}
+
 /** For how many seconds more than one build has run; 0: one runs. */
 export function buildsBesideEachOther(all: readonly Process[]): { builds: string[]; seconds: number } {
   const oldest = new Map<string, number>();
@@ -66,6 +99,36 @@ export function clocksApart(all: readonly Process[]): Apart | null {
   return found.sort((one, other) => other.seconds - one.seconds)[0] ?? null;
 }
 
+/** The platform's calls that had a wrong password, since no call had the right one. */
+export interface WrongCalls {
+  count: number;
+  /** Since the first of them. */
+  seconds: number;
+  /** Since the last call with the right password; `Infinity`: no process that runs has seen one. */
+  rightAgoSeconds: number;
+}
+
+/** Older ones say nothing of today. */
+const DAY_SECONDS = 24 * HOUR_SECONDS;
+
+/** Whether the platform's calls come with a wrong password, as far as the processes that run have seen; `null`: no. */
+export function wrongCalls(all: readonly Process[]): WrongCalls | null {
+  const calls = running(all).map((each) => each.calls);
+  const rightAgoSeconds = Math.min(
+    Infinity,
+    ...calls.flatMap(({ rightAgoSeconds: seconds }) => seconds ?? []),
+  );
+  // If another process has answered a call since, that one was the platform's, and these are a stranger's.
+  const wrong = calls.filter(({ wrongAgoSeconds }) => (wrongAgoSeconds ?? Infinity) < rightAgoSeconds);
+  const seconds = Math.max(0, ...wrong.map(({ wrongAgoSeconds }) => wrongAgoSeconds!));
+  if (wrong.length === 0 || seconds > DAY_SECONDS) return null;
+  return {
+    count: wrong.reduce((sum, { wrongPasswords }) => sum + wrongPasswords, 0),
+    seconds,
+    rightAgoSeconds,
+  };
+}
+
 const gauge = (name: string, help: string) => ({ name, help, type: "gauge" });
 
 export const GAUGES_OF_PROCESSES = [
@@ -78,6 +141,10 @@ export const GAUGES_OF_PROCESSES = [
   gauge(
     "addon_missing_beat_age_seconds",
     "Since the oldest last beat of a process that is missing; 0: none is, or for longer than an hour",
+  ),
+  gauge(
+    "addon_platform_passwords_wrong",
+    "Calls of the platform's user with a wrong password, if none had the right one since the first of them",
   ),
   gauge("addon_keys_differ", "Processes that seal with a key that another one cannot decrypt with"),
   gauge("addon_clocks_apart_seconds", "How far two clocks are apart, the most that a process has measured"),
@@ -105,6 +172,7 @@ export function samplesOfProcesses(all: readonly Process[], expected: number | u
       "addon_missing_beat_age_seconds",
       Math.max(0, ...missing(all).map(({ beatSeconds }) => beatSeconds)),
     ),
+    sample("addon_platform_passwords_wrong", wrongCalls(all)?.count ?? 0),
     sample("addon_keys_differ", keysThatDiffer(all).length),
     ...clockSamples(all),
   ];

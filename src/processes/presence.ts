@@ -37,7 +37,10 @@ const LAST_BEAT_MS = 5_000;
 /** A row is not pruned before it counts as ended. */
 const PRUNED_AFTER_MS = 3_600_000;
 
-export const HAS_NOT_BEATEN = "it was killed without a signal, stands still, or cannot reach the database";
+/** A write that is refused so soon after another one is refused for the same trouble: writes of jobs alone come more often. */
+const GOES_ON_MS = 300_000;
+
+export const NO_HEARTBEAT = "it was killed without a signal, stands still, or cannot reach the database";
 
 export type Presence = ReturnType<typeof createPresence>;
 
@@ -54,7 +57,7 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
   let identity: Identity | null = null;
   let state: OwnState = "starting";
   let why: string | null = null;
-  let refused: (RefusedWrite & { atMs: number }) | null = null;
+  let refused: (RefusedWrite & { atMs: number; firstMs: number }) | null = null;
   const calls = { wrong: 0, wrongMs: 0, rightMs: -1 };
   let timer: NodeJS.Timeout | undefined;
   /** Of the beats, one after the other. */
@@ -78,7 +81,11 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
           upSeconds: secondsSince(madeMs),
           ahead: clocks.ahead(),
           beats: (beats.sent += 1),
-          refused: refused && { ...refused, agoSeconds: secondsSince(refused.atMs) },
+          refused: refused && {
+            ...refused,
+            agoSeconds: secondsSince(refused.atMs),
+            firstAgoSeconds: secondsSince(refused.firstMs),
+          },
           calls: {
             wrongPasswords: calls.wrong,
             wrongAgoSeconds: calls.wrong > 0 ? secondsSince(calls.wrongMs) : null,
@@ -115,7 +122,7 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
   async function lookForMissing(): Promise<void> {
     for (const { seconds, ...process } of await noticeMissing(db, lateSeconds)) {
       const about = { alarm: "process_missing", ...process, seconds: Math.round(seconds), [EACH]: true };
-      log.error(about, `A process has not beaten for ${about.seconds} s: ${HAS_NOT_BEATEN}`);
+      log.error(about, `A process has sent no heartbeat for ${about.seconds} s: ${NO_HEARTBEAT}`);
     }
   }
 
@@ -123,7 +130,7 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
     if (missedSeconds !== null)
       log.warn(
         { seconds: Math.round(missedSeconds) },
-        "This process beats again: it stood still, or could not reach the database",
+        "This process sends heartbeats again: it stood still, or could not reach the database",
       );
     const keys = { alarm: "keys_differ", keyId: vault.keyId, processes: lacking };
     if (lacking.length > 0 && !reported.keys)
@@ -168,7 +175,9 @@ export function createPresence({ db, vault, clocks, log, pace, scrub }: Needs) {
       const sqlState = refusingState(error);
       if (sqlState === null || !isWrite) return;
       const reason = storable(scrub(`${name}: ${messageOf(error)}`));
-      refused = { state: sqlState, reason, atMs: performance.now() };
+      const atMs = performance.now();
+      const goesOn = refused?.state === sqlState && atMs - refused.atMs < GOES_ON_MS;
+      refused = { state: sqlState, reason, atMs, firstMs: goesOn ? refused!.firstMs : atMs };
     },
     /** Writes that this process has ended. `cause`: why it did by itself. */
     async end(cause: string | null): Promise<void> {

@@ -42,7 +42,7 @@ export interface Identity extends Pick<
 export interface Beat extends Pick<ProcessRow, "why" | "beats"> {
   state: OwnState;
   upSeconds: number;
-  refused: (RefusedWrite & { agoSeconds: number }) | null;
+  refused: (RefusedWrite & { agoSeconds: number; firstAgoSeconds: number }) | null;
   ahead: Ahead;
   calls: Calls;
 }
@@ -65,6 +65,7 @@ type Written = Identity &
   Pick<Beat, "state" | "why" | "upSeconds" | "beats"> &
   Pick<ProcessRow, "refusedState" | "refusedReason" | "databaseAhead" | "platformAhead"> & {
     refusedAgoSeconds: number | null;
+    refusedFirstAgoSeconds: number | null;
   } & Calls;
 
 // One row, found by its key. It is inserted again if it was pruned, or lost with a restore.
@@ -75,11 +76,12 @@ const beat = statement<Written, Answer>("process_beat").sql(
    ), written AS (
      INSERT INTO processes AS p (id, role, host, pid, version, commit, node, key_id, key_ids,
        state, why, started_at, beat_at, steady_since,
-       refused_at, refused_state, refused_reason, database_ahead, platform_ahead, beats,
+       refused_at, refused_since, refused_state, refused_reason, database_ahead, platform_ahead, beats,
        wrong_passwords, wrong_passwords_since, right_password_at)
      VALUES (:id, :role, :host, :pid, :version, :commit, :node, :keyId, :keyIds,
        :state, :why, now() - make_interval(secs => :upSeconds::float8), now(), now(),
-       now() - make_interval(secs => :refusedAgoSeconds::float8), :refusedState, :refusedReason,
+       now() - make_interval(secs => :refusedAgoSeconds::float8),
+       now() - make_interval(secs => :refusedFirstAgoSeconds::float8), :refusedState, :refusedReason,
        :databaseAhead, :platformAhead, :beats,
        :wrongPasswords, now() - make_interval(secs => :wrongAgoSeconds::float8),
        now() - make_interval(secs => :rightAgoSeconds::float8))
@@ -87,7 +89,7 @@ const beat = statement<Written, Answer>("process_beat").sql(
        -- Begins again after a gap, and after a jump of the database's clock.
        steady_since = CASE WHEN now() - p.beat_at BETWEEN interval '0' AND make_interval(secs => :lateSeconds::float8 / 2)
          THEN p.steady_since ELSE now() END,
-       refused_at = excluded.refused_at, refused_state = excluded.refused_state, refused_reason = excluded.refused_reason,
+       refused_at = excluded.refused_at, refused_since = excluded.refused_since, refused_state = excluded.refused_state, refused_reason = excluded.refused_reason,
        database_ahead = excluded.database_ahead, platform_ahead = excluded.platform_ahead,
        beats = excluded.beats, wrong_passwords = excluded.wrong_passwords,
        wrong_passwords_since = excluded.wrong_passwords_since, right_password_at = excluded.right_password_at
@@ -134,6 +136,7 @@ export async function writeBeat(
     beats,
     lateSeconds,
     refusedAgoSeconds: refused?.agoSeconds ?? null,
+    refusedFirstAgoSeconds: refused?.firstAgoSeconds ?? null,
     refusedState: refused?.state ?? null,
     refusedReason: refused?.reason ?? null,
     databaseAhead: ahead.database,
@@ -141,6 +144,22 @@ export async function writeBeat(
   });
   return answer!;
 }
+
+type Ended = Pick<Identity, "id" | "role" | "host" | "pid" | "version" | "commit" | "node"> & {
+  why: string;
+  upSeconds: number;
+};
+// Only columns that the table has had from its first migration on: the database may lack the later ones, and that may be why
+// the process ends.
+const misconfigured = statement<Ended>("note_misconfigured").sql(
+  `INSERT INTO processes AS p (id, role, host, pid, version, commit, node, state, why, started_at, beat_at, steady_since)
+   VALUES (:id, :role, :host, :pid, :version, :commit, :node, 'misconfigured', :why,
+     now() - make_interval(secs => :upSeconds::float8), now(), now())
+   ON CONFLICT (id) DO UPDATE SET state = excluded.state, why = excluded.why, beat_at = now() WHERE p.${RUNS}`,
+);
+
+/** Stores that a process ends because of its settings or surroundings. */
+export const writeMisconfigured = (db: Queryable, ended: Ended) => db.query(misconfigured, ended);
 
 // After an outage, or when the database has just started, all are late together. So a process is missing only if another
 // one has beaten for as long without a gap, or if none beats at all.
@@ -200,7 +219,8 @@ export interface Process extends RowOf<typeof SHOWN> {
   /** Since the last beat, and since the start. */
   beatSeconds: number;
   startSeconds: number;
-  lastRefusedWrite: (RefusedWrite & { at: string; agoSeconds: number }) | null;
+  /** `since`: of the first refusal of the trouble that this one is part of; null: a release stored it that did not know. */
+  lastRefusedWrite: (RefusedWrite & { at: string; since: string | null; agoSeconds: number }) | null;
   ahead: Ahead;
   calls: Calls;
 }
@@ -214,7 +234,7 @@ const list = statement<Late, Process>("list_processes").sql(
      ${time("startedAt")} AS "startedAt", ${time("beatAt")} AS "lastBeatAt",
      ${ago("beatAt")} AS "beatSeconds", ${ago("startedAt")} AS "startSeconds",
      CASE WHEN p.refused_at IS NOT NULL THEN json_build_object('state', p.refused_state, 'reason', p.refused_reason,
-       'at', ${time("refusedAt")}, 'agoSeconds', ${ago("refusedAt")}) END AS "lastRefusedWrite",
+       'at', ${time("refusedAt")}, 'since', ${time("refusedSince")}, 'agoSeconds', ${ago("refusedAt")}) END AS "lastRefusedWrite",
      json_build_object('database', p.database_ahead, 'platform', p.platform_ahead) AS ahead,
      json_build_object('wrongPasswords', p.wrong_passwords, 'wrongAgoSeconds', ${ago("wrongPasswordsSince")},
        'rightAgoSeconds', ${ago("rightPasswordAt")}) AS calls

@@ -96,6 +96,10 @@ export interface Done<Sold extends Offer = Offer> {
    * Unicode is an error.
    */
   config: Readonly<Partial<Record<ConfigVarOf<Sold>, string>>>;
+  /**
+   * Of a provision it names no config var, because the app may have other names, which the kit cannot know yet; in that of a
+   * plan change the kit writes the app's names.
+   */
   message?: string;
   /** The URL to which the drain of `logDrainToken` sends the app's log. Counts only in a `provision` within 2.8 seconds. */
   logDrainUrl?: string;

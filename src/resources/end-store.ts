@@ -28,7 +28,7 @@ export async function lockWithCredential(tx: Queryable, uuid: string): Promise<b
 }
 
 /** `requestId` and `traceparent`: those of the request that ends the resource; `null` if no request does. */
-type End = { uuid: string } & Record<"requestId" | "traceparent", string | null>;
+export type End = { uuid: string } & Record<"requestId" | "traceparent", string | null>;
 
 /**
  * SQL that ends a resource in one statement.
@@ -36,11 +36,16 @@ type End = { uuid: string } & Record<"requestId" | "traceparent", string | null>
  *   resources    the new state; every secret is erased
  *   credentials  every secret is erased; the lease number rises, so a call under way cannot store its result
  *   steps        all steps are deleted, a clean-up is written, with what it keeps of the resource
- *   events       the cause of the end
+ *   events       the cause of the end, with `detail`, a jsonb that may read from `gone`
  */
-const ending = <Sets extends string, Where extends string>(
+export const ending = <Sets extends string, Where extends string>(
   event: string,
-  { sets, where, credential }: { sets: Sets; where: Where; credential: string },
+  {
+    sets,
+    where,
+    credential,
+    detail = "'{}'::jsonb",
+  }: { sets: Sets; where: Where; credential: string; detail?: string },
 ) =>
   `WITH was AS (
      SELECT jsonb_build_object('kept', jsonb_build_object('name', name, 'options', options, 'createdAt', created_at,
@@ -75,23 +80,25 @@ const ending = <Sets extends string, Where extends string>(
        coalesce((SELECT at FROM noticed), now()), (SELECT at FROM noticed),
        :requestId, coalesce(:traceparent, (SELECT c.traceparent FROM credentials c WHERE c.uuid = gone.uuid)) FROM gone
    )
-   INSERT INTO events (uuid, type) SELECT uuid, '${event}' FROM gone RETURNING uuid` as const;
+   INSERT INTO events (uuid, type, detail) SELECT uuid, '${event}', ${detail} FROM gone RETURNING uuid` as const;
 
 // SQL condition: the grant can no longer be exchanged. After an unknown outcome, a suspended process or one without its
 // database may still hold the tokens and store them later. A quarantined code has expired after five minutes, even if its
 // key is restored. A lost grant with a due time is excluded: the platform is queried about it once more.
-const IS_STRANDED = `(c.state = 'grant_lost' AND c.due_at IS NULL
+export const IS_STRANDED = `(c.state = 'grant_lost' AND c.due_at IS NULL
     AND (c.reason = 'outcome_unknown' AND c.grant_deadline > now() - interval '2 minutes') IS NOT TRUE
   OR c.state = 'quarantined' AND c.generation = 0
     AND c.grant_deadline <= now() - CASE WHEN c.outcome_unknown THEN interval '2 minutes' ELSE interval '0' END)`;
 
-const leaveTombstone = statement<End, { uuid: string }>("deprovision").sql(
-  ending("deprovisioned", {
-    sets: `state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL, sealed_answer = NULL,
+/** SQL: what becomes of a resource and its credential that leave a tombstone. */
+export const TOMBSTONE = {
+  sets: `state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL, sealed_answer = NULL,
        app_id = NULL, app_name = NULL, attached_as = NULL, suspended_at = NULL, suspend_reason = NULL`,
-    where: whereCan("deprovision"),
-    credential: `state = 'erased', reason = NULL, last_error = NULL`,
-  }),
+  credential: `state = 'erased', reason = NULL, last_error = NULL`,
+} as const;
+
+const leaveTombstone = statement<End, { uuid: string }>("deprovision").sql(
+  ending("deprovisioned", { ...TOMBSTONE, where: whereCan("deprovision") }),
 );
 
 const fail = statement<End & { answer: Uint8Array; isOnlyStranded: boolean }, { uuid: string }>(

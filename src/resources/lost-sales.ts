@@ -12,6 +12,8 @@ export type LostSale = Pick<ProvisionRequest, "uuid" | "plan" | "name" | "region
   /** By this process's clock. */
   at: Date;
   reason: string;
+  /** The caller still waited for the answer. */
+  isHeard: boolean;
 };
 
 /** How many lost sales are held in memory during an outage. Later ones are in the log only. */
@@ -61,7 +63,11 @@ export function createLostSales({ db, log, pace }: { db: Database; log: Log; pac
 
   return {
     /** Holds a lost sale until it is stored. `error`: what made the request fail. */
-    note({ uuid, plan, name, region }: ProvisionRequest, requestId: string, error: unknown): LostSale {
+    note(
+      { uuid, plan, name, region }: ProvisionRequest,
+      requestId: string,
+      { error, isHeard }: { error: unknown; isHeard: boolean },
+    ): LostSale {
       const { cause = error } = Object(error) as { cause?: unknown };
       const sale: LostSale = {
         uuid,
@@ -71,6 +77,7 @@ export function createLostSales({ db, log, pace }: { db: Database; log: Log; pac
         requestId,
         at: new Date(),
         reason: storable(messageOf(cause)),
+        isHeard,
       };
       if (held.length < MOST_HELD) held.push(sale);
       storeSoon();

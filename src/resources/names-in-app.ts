@@ -13,6 +13,10 @@ export function nameInApp(offer: Names, attachedAs: string | null, declared: str
   return isOther ? attachedAs + declared.slice(prefix.length) : declared;
 }
 
+/** The names that the config vars of an offer have in an app, by their declared names. */
+export const namesInApp = (offer: Names, attachedAs: string | null): Record<string, string> =>
+  Object.fromEntries(offer.configVars.map((declared) => [declared, nameInApp(offer, attachedAs, declared)]));
+
 /** A sentence in which declared config vars have the names of an app. */
 export const withNamesInApp = (offer: Names, attachedAs: string | null, sentence: string): string =>
   attachedAs === null ? sentence : withNamesOf(varsInApp(offer, attachedAs, {}), sentence);

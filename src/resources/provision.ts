@@ -7,6 +7,7 @@ import { refusalOf } from "../options.ts";
 import { foundInTime, orNullAfter } from "../within.ts";
 import { FIRST_LEASE } from "../work/step.ts";
 import { type Answer, givenAnswer, laterAnswer, unknownPlan } from "./answers.ts";
+import { noteRepeated } from "./refused-provisions.ts";
 import type { ProvisionRequest, ResourceRow } from "./rows.ts";
 import { newStep } from "./step-kinds.ts";
 import { answerFirst, findResource, insertProvision } from "./store.ts";
@@ -55,7 +56,8 @@ const refusedOptions = ({ offer }: Context, { options }: ProvisionRequest) =>
 /**
  * Answers a request whose uuid is stored already. A new grant in the request replaces the stored one, because only the
  * latest code is valid. The grant of a request whose caller no longer waits is ignored: a suspended process may handle a
- * request that is older than one that was answered since.
+ * request that is older than one that was answered since. Before a success is answered, it is stored that the platform has
+ * the resource: the first request may have been answered with an error (refused-provisions.ts).
  */
 async function again(
   ctx: Context,
@@ -75,7 +77,10 @@ async function again(
     if (answer) logDifferences(ctx, resource, request);
     return answer;
   }, performance.now() + ctx.pace.vendorMs);
-  return given ?? firstOrLater(ctx, uuid, persist);
+  const answer = given ?? (await firstOrLater(ctx, uuid, persist));
+  if (answer.status >= 300 || (await persist(() => noteRepeated(ctx.db, uuid, requestId)))) return answer;
+  // It has ended since its answer was read.
+  return givenAnswer(ctx.vault, await storedResource(ctx, uuid, persist)) ?? answer;
 }
 
 /** Stores "later" as the answer unless another answer is stored. Returns the stored answer. */

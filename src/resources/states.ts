@@ -14,7 +14,8 @@ type ResourceEvent =
   "provision" | "import" | "done" | "announced" | "refused" | "given_up" | "change_plan" | "deprovision";
 
 const CHANGES = "Its plan changes, now or after the open steps. In the other states the plan cannot change.";
-const ENDS = "The platform ends it, or an operator erases it. A tombstone stays; every secret is erased.";
+const ENDS =
+  "The platform ends it, or an operator erases it, or the service takes it down: its provision was answered with an error and not repeated. A tombstone stays; every secret is erased.";
 
 /** Every move of a resource; docs/states.md draws them. The SQL conditions of `whereCan` are made from this table. */
 export const RESOURCE_MOVES = {

@@ -123,6 +123,7 @@ export function createStepRunner<LaneName extends string, Row, Step extends Clai
     },
     noteOutage: claims.noteOutage,
     claimAfterRest: claims.take,
+    rests: claims.rests,
     restSeconds: claims.restSeconds,
     runDue: (lane, signal) => pools[lane].fill(signal),
     // Paused: 0, so that due steps start as soon as the pause is over.
@@ -147,16 +148,20 @@ function claimsAfterOutage(db: Context["db"]) {
   let wasUnreachable = false;
   let restUntilMs = 0;
   const restSeconds = () => Math.max(0, restUntilMs - performance.now()) / 1_000;
+  async function rests(): Promise<boolean> {
+    if (wasUnreachable) {
+      await db.ping();
+      wasUnreachable = false;
+      restUntilMs = performance.now() + NOTICED_MS;
+    }
+    return restSeconds() > 0;
+  }
   return {
+    rests,
     restSeconds,
     noteOutage: () => void (wasUnreachable = true),
     async take<Row>(claim: () => Promise<Row[]>): Promise<Row[]> {
-      if (wasUnreachable) {
-        await db.ping();
-        wasUnreachable = false;
-        restUntilMs = performance.now() + NOTICED_MS;
-      }
-      if (restSeconds() > 0) return [];
+      if (await rests()) return [];
       try {
         return await claim();
       } catch (error) {

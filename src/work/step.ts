@@ -31,6 +31,8 @@ export interface StepRunner<LaneName extends string, Step, Answer> {
   noteOutage(): void;
   /** Calls `claim` of another queue; returns no rows while claims rest after an outage. */
   claimAfterRest<Row>(claim: () => Promise<Row[]>): Promise<Row[]>;
+  /** Whether claims rest after an outage. Rejects while the database is unreachable. */
+  rests(): Promise<boolean>;
   /** Seconds until claims are allowed again; 0 if they are. */
   restSeconds(): number;
   /** Claims and starts every due step of a lane. Returns how many steps were started. */

@@ -30,6 +30,6 @@ export const offer = defineOffer({
 });
 
 export const messages = {
-  ready: "Your add-on is ready: its address is in TEAPOT_URL.",
+  ready: "Your add-on is ready: its address and its token are in your app's config vars.",
   changed: (plan: string) => `Your add-on is now ${plan}; TEAPOT_URL has its new address.`,
 };

@@ -66,7 +66,11 @@ async function bench(dist: string, ...names: string[]) {
 it("npm run bench reports the service relative to its baseline", async () => {
   const { lines, ...end } = await bench(aBuiltService(), "provision-202", "refresh-0ms");
   expect(end).toMatchObject({ status: 0, stderr: expect.not.stringContaining("WRONG"), faults: [] });
-  expect(lines).toHaveLength(2);
+  expect(lines.map(({ work }) => work)).toEqual([
+    "provision answered 202",
+    "provision answered 202, the first 0.2 s of both",
+    "refresh, endpoint answers at once, 64 in flight",
+  ]);
   const { floor, subject, ratio, sample } = lines[0]!;
   for (const figure of [floor!.value, subject, ratio, sample!.p50Ms, sample!.p99Ms])
     expect(figure).toBeGreaterThan(0);

@@ -1,5 +1,5 @@
 import type { Browser } from "playwright-core";
-import { aVisitor, chromiumPath, findings, LOOKS, overflow, startChromium } from "../support/chromium.ts";
+import { aVisitor, chromiumPath, faultsOf, ON_A_PHONE, startChromium } from "../support/chromium.ts";
 import { aWorld, eventually, opened } from "../support/world.ts";
 
 if (chromiumPath === undefined)
@@ -61,6 +61,14 @@ inChromium("the sandbox's pages in a browser", () => {
     await press("Open the add-on's page");
     await press("Continue to the add-on");
     await page.waitForURL(`${world.service.url}/customer/**`);
+    // The address that a customer's command line opens: the form posts itself. One that was signed in the same second would be
+    // the same, which is used.
+    const second = () => Math.floor(Date.now() / 1000);
+    const signedIn = second();
+    await eventually(() => second() > signedIn);
+    const atOnce = `${base()}/marketplace/addons/${addon().name}/sign-on?at-once`;
+    await page.goto(atOnce, { waitUntil: "commit" });
+    await page.waitForURL(`${world.service.url}/customer/**`);
 
     await addonPage();
     const deliveries = () =>
@@ -107,26 +115,22 @@ inChromium("the sandbox's pages in a browser", () => {
     await see("This add-on was on");
     await context.close();
     expect(problems).toEqual([]);
-  }, 240_000);
+  });
 
-  it.each(LOOKS)(
-    "have no accessibility fault and no clipped content: %s",
-    async (_where, look) => {
-      const { context, page } = await aVisitor({ browser, bypassCSP: true, ...look });
-      const { name, app } = (await control().install({ plan: "premium" })).addon;
-      for (const path of [
-        ...["/", "/marketplace/ledger?before=6", "/marketplace/ledger?view=list&before=6"],
-        ...["/marketplace/platform", "/marketplace/apps/no", `/marketplace/apps/${app.name}`],
-        ...[`/marketplace/addons/${name}`, `/marketplace/addons/${name}/sign-on`],
-      ]) {
-        await page.goto(base() + path);
-        await page.evaluate(openAll);
-        expect([path, await findings(page), await overflow(page)]).toEqual([path, [], 0]);
-      }
-      await context.close();
-    },
-    240_000,
-  );
+  it("have no accessibility fault and no clipped content", async () => {
+    const { context, page } = await aVisitor({ browser, bypassCSP: true, ...ON_A_PHONE });
+    const { name, app } = (await control().install({ plan: "premium" })).addon;
+    for (const path of [
+      ...["/", "/marketplace/ledger?before=6", "/marketplace/ledger?view=list&before=6"],
+      ...["/marketplace/platform", "/marketplace/apps/no", `/marketplace/apps/${app.name}`],
+      ...[`/marketplace/addons/${name}`, `/marketplace/addons/${name}/sign-on`],
+    ]) {
+      await page.goto(base() + path);
+      await page.evaluate(openAll);
+      expect(await faultsOf(page, path)).toEqual([]);
+    }
+    await context.close();
+  });
 });
 
 /** Opens everything that can be opened; of the calls only the first, because they are alike. */

@@ -8,6 +8,7 @@ import {
   claimRefreshes,
   markSent,
 } from "../../src/credentials/queue.ts";
+import type { Queryable } from "../../src/database/statement.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { ALL } from "../support/forged.ts";
@@ -141,7 +142,7 @@ describe("claims on credentials", () => {
 });
 
 describe("what an older client secret was used for", () => {
-  const pass = () => makeOlderTokensDue(world.db);
+  const pass = async () => (await makeOlderTokensDue(world.db, null)).due;
   const elevenSecondsPass = () => world.forged.secretsAged(11);
   const NUMBER_2 = "c81e728d-9d4c-2f63-6f06-7f89cc14862c";
   const notDue = () => world.rows(`SELECT uuid FROM credentials WHERE due_at > now()`);
@@ -172,5 +173,17 @@ describe("what an older client secret was used for", () => {
     expect(await pass()).toBe(2);
     expect(await notDue()).toEqual([]);
     expect(await pass()).toBe(0);
+  });
+
+  it("is looked for among 5000 tokens at a time, and a pass that was ended goes on where it was", async () => {
+    await world.forged.manyPairsAreOfAnOlderSecret(6_000, 5_999);
+    const oneStatement = new AbortController();
+    const query: Queryable["query"] = (what, ...values) => {
+      if (what.name === "make_older_tokens_due") oneStatement.abort();
+      return world.db.query(what, ...values);
+    };
+    const ended = await makeOlderTokensDue({ query }, null, oneStatement.signal);
+    expect(ended).toMatchObject({ due: 0, pass: { version: 2, afterDue: expect.any(String) } });
+    expect(await makeOlderTokensDue(world.db, ended.pass)).toEqual({ due: 1, pass: null });
   });
 });

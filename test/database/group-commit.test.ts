@@ -1,5 +1,5 @@
+import { jest } from "@jest/globals";
 import { groupCommit } from "../../src/database/group-commit.ts";
-import { eventually } from "../support/world.ts";
 
 /** What adds rows to a queue of its own. */
 const committing = <Row, Result>({
@@ -31,6 +31,8 @@ function aSlowWriter() {
   return { write, batches, finish };
 }
 
+afterEach(() => void jest.useRealTimers());
+
 it("rows that arrive together are written together, sixteen at first, at most 200 later, and each caller gets its own result", async () => {
   const { write, batches, finish } = aSlowWriter();
   const results = Promise.all(numbers(0, 450).map(committing({ write })));
@@ -41,6 +43,7 @@ it("rows that arrive together are written together, sixteen at first, at most 20
 });
 
 it("a row behind ten that are being written waits for a moment, and not for their end", async () => {
+  jest.useFakeTimers({ doNotFake: ["setImmediate", "clearImmediate", "nextTick", "queueMicrotask"] });
   const { write, batches, finish } = aSlowWriter();
   const commit = committing({ write });
   const results = numbers(1, 10).map(commit);
@@ -48,7 +51,8 @@ it("a row behind ten that are being written waits for a moment, and not for thei
   results.push(commit(11));
   await turn();
   expect(batches).toHaveLength(1);
-  await eventually(() => batches.length === 2);
+  jest.advanceTimersByTime(2);
+  expect(batches).toEqual([numbers(1, 10), [11]]);
   await finish();
   expect(await Promise.all(results)).toHaveLength(11);
 });

@@ -8,13 +8,15 @@ import { stateOfCredentials, stateOfCustomers, stateOfWork } from "../../src/met
 import { readBusiness } from "../../src/operator/business.ts";
 import { attention, steps, tokens } from "../../src/operator/doctor/work.ts";
 import { listEvents } from "../../src/operator/events.ts";
+import { listLost } from "../../src/operator/lost-sales.ts";
 import { listResources } from "../../src/operator/resource-list.ts";
 import { resourcesToTake } from "../../src/operator/store.ts";
-import type { Pace } from "../../src/pace.ts";
+import { PACE, type Pace } from "../../src/pace.ts";
 import { pruneCustomers } from "../../src/people/customer-store.ts";
 import { prunePeople } from "../../src/people/store.ts";
 import { failStranded } from "../../src/resources/end-store.ts";
 import { wakeSteps } from "../../src/resources/late-steps.ts";
+import { takeDownRefused } from "../../src/resources/refused-provisions.ts";
 import { takeLooks } from "../../src/resources/step-store.ts";
 import { insertProvisions } from "../../src/resources/store.ts";
 import { reseal } from "../../src/vault/store.ts";
@@ -114,6 +116,8 @@ describe("among many rows, nearly all in good order,", () => {
       (db: Database) => takeLooks(db),
       (db: Database) => findOldCredentials(db, 90),
       (db: Database) => failStranded({ ...services(db), vault: {} as Vault }),
+      (db: Database) => takeDownRefused({ ...services(db), pace: PACE }),
+      (db: Database) => listLost(db, null, true),
     ]) {
       const plans = await plansOf(work);
       expect(plans).not.toEqual([]);
@@ -190,11 +194,11 @@ describe("among many rows, nearly all in good order,", () => {
     const look = async () =>
       (await attention(services(opened.database))).map(({ message }) => message.split(":")[0]).sort();
     expect(await look()).toEqual([
-      "1 resource quarantined (integrity)",
-      "10000 resources or more grant_lost",
+      "1 resource in state quarantined (integrity)",
+      "10000 resources or more in state grant_lost",
     ]);
     await set("resources", "state = 'failed'", 12_000);
-    expect(await look()).toEqual(["1 resource grant_lost"]);
+    expect(await look()).toEqual(["1 resource in state grant_lost"]);
   });
 
   it("rotations that wait for their turn are not late, hide no call that fails or hangs, and are not given up", async () => {
@@ -226,7 +230,7 @@ describe("among many rows, nearly all in good order,", () => {
     const { database: db } = opened;
     await set("credentials", "due_at = now() - interval '1 hour', attempts = 3", 12_000);
     const [overdue, failing] = await tokens(services(db), () => stateOfWork(db, []));
-    expect(overdue!.message).toBe("Refreshes are late by 60 min.");
+    expect(overdue!.message).toBe("Refreshes are late.");
     expect(failing!.message).toMatch(/of 10000 tokens or more fails, /);
     await run(`INSERT INTO steps (uuid, kind, due_at, attempts, last_error)
       SELECT uuid, 'finish', now() + interval '2 hours', 12, 'no' FROM resources ORDER BY uuid LIMIT 10500`);

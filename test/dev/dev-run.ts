@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { freePort } from "../../packages/conformance/free-port.ts";
 import type { State } from "../../packages/sandbox/index.ts";
 import type { Environment } from "../../src/environment.ts";
 import { program } from "../support/program.ts";
@@ -47,7 +47,7 @@ export function runIn(folder: string, words: readonly string[], environment: Env
     async until(text: string): Promise<string> {
       let code: number | NodeJS.Signals | null = null;
       void ended.then((how) => (code = how));
-      await eventually(() => output.includes(text) || code !== null, 80_000);
+      await eventually(() => output.includes(text) || code !== null, 240_000);
       if (!output.includes(text)) throw new Error(`It ended with ${code}, without "${text}":\n${output}`);
       return output;
     },
@@ -76,14 +76,7 @@ export async function aTemporaryFolder() {
 
 /** Two ports that nobody listens on, to be used by several runs, one after the other. */
 export async function freePorts(): Promise<{ PORT: string; SANDBOX_PORT: string }> {
-  const servers = [createServer(), createServer()];
-  const ports: string[] = [];
-  for (const server of servers) {
-    await once(server.listen(0), "listening");
-    ports.push(String((server.address() as AddressInfo).port));
-  }
-  for (const server of servers) await once(server.close(), "close");
-  return { PORT: ports[0]!, SANDBOX_PORT: ports[1]! };
+  return { PORT: String(await freePort()), SANDBOX_PORT: String(await freePort()) };
 }
 
 export async function stateOf({ SANDBOX_PORT }: { SANDBOX_PORT: string }): Promise<State> {

@@ -67,7 +67,7 @@ it.each(["while it is set up", "when it runs"])(
     if (when === "when it runs") await once(starter.stdout, "data");
     else await eventually(hasBegun);
     starter.kill("SIGKILL");
-    await eventually(async () => expect(await temporary.left()).toEqual([]), 5_000);
+    await eventually(async () => expect(await temporary.left()).toEqual([]));
     // Nothing that still runs makes it anew.
     await sleep(300);
     expect(existsSync(folder)).toBe(false);

@@ -45,7 +45,7 @@ async function printedUntil(text: string, after: () => Promise<unknown>): Promis
   return eventually(() => {
     const printed = dev.output().slice(from);
     return printed.includes(text) ? printed : null;
-  }, 60_000);
+  });
 }
 
 const AGAIN = "answers again";
@@ -106,5 +106,5 @@ it("generated code and what editors leave restart nothing; a kill of npm run dev
   expect(printed).toContain(restarts);
   expect(await isUp()).toBe(true);
   await dev.end("SIGKILL");
-  await eventually(async () => expect(await isUp()).toBe(false), 20_000);
+  await eventually(async () => expect(await isUp()).toBe(false));
 });

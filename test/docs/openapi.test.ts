@@ -2,6 +2,9 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { parse } from "yaml";
 import type { createControl } from "../../packages/sandbox/control/control.ts";
 import { controlRoutes } from "../../packages/sandbox/control/routes.ts";
+import { startSandbox } from "../../packages/sandbox/index.ts";
+import { aPartner } from "../../packages/sandbox/test/partner.ts";
+import { eventually } from "../support/eventually.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { described, read } from "../support/openapi.ts";
 import { basic } from "../support/partner-calls.ts";
@@ -24,6 +27,13 @@ it.each([PARTNER, CONTROL, PLATFORM])("%s is valid OpenAPI", async (file) => {
     valid: true,
   });
 });
+
+it.each([PARTNER, CONTROL, PLATFORM])(
+  "%s gives each operation an id, a tag, its refusals, and examples that fit",
+  (file) => {
+    expect(described(file).lacks()).toEqual([]);
+  },
+);
 
 describe("packages/sandbox/control-api.yaml", () => {
   /** Makes a call of the control side as described, and returns its answer. */
@@ -93,6 +103,76 @@ describe("packages/sandbox/control-api.yaml", () => {
     await call("DELETE", "/sandbox/apps/cups");
     await call("POST", "/sandbox/reset");
     expect([...control.seen].sort()).toEqual(control.operations().sort());
+  });
+
+  it("says of every call how it is refused, and no more", async () => {
+    const TOKEN = "a-token-of-this-test";
+    const partner = await aPartner();
+    const addonManifest = { id: "cups", plans: [{ name: "basic" }, { name: "premium" }] };
+    const settings = { token: TOKEN, addonManifest, partnerUrl: partner.url, ssoSalt: SSO_SALT };
+    const { url, control: of, close } = await startSandbox(settings);
+    const send = async (method: string, path: string, body?: string, headers: object = {}) => {
+      const sent = { method, headers: { authorization: `Bearer ${TOKEN}`, ...headers }, body: body ?? null };
+      const response = await fetch(url + path, sent);
+      const { status } = response;
+      const faults = control.answer(method, path, status, await response.json());
+      expect([method, path, status, faults]).toEqual([method, path, status, []]);
+    };
+    for (const name of ["tea", "cups"]) of.createApp({ name });
+    const { addon } = of.installWithoutProvision({ app: "tea" });
+    const { id } = of.openIncident({ title: "Slow" });
+    const here = (path: string) =>
+      path
+        .replace("incidents/{id}", `incidents/${id}`)
+        .replace("{id}", addon.id)
+        .replace(/\{\w+\}/, "tea");
+
+    for (const call of control.operations()) {
+      const [method, path] = call.split(" ") as [string, string];
+      const body = control.example(call);
+      await send(method, here(path), undefined, { authorization: "Bearer none" });
+      await send(method, here(path), undefined, { origin: "https://elsewhere.example.com" });
+      if (method !== "GET") {
+        await send(method, here(path), "{");
+        await send(method, here(path), JSON.stringify({ text: "x".repeat(1_100_000) }));
+        await send(method, here(path), "{}", { "content-type": "application/json; charset=klingon" });
+      }
+      if (body !== undefined) await send(method, here(path), '{"strange": true}');
+      if (path.includes("{")) await send(method, path.replace(/\{\w+\}/, "%zz"));
+      if (/\{(app|id)\}/.test(path)) await send(method, path.replace(/\{\w+\}/, "none"), body);
+    }
+    await send("GET", "/sandbox/ledger?status=odd");
+
+    // What the present state does not allow.
+    await send("POST", "/sandbox/apps", '{"name": "cups"}');
+    await send("PATCH", "/sandbox/apps/tea", '{"name": "cups"}');
+    const { name } = of.attach(addon.id, { app: "cups" });
+    await send("POST", "/sandbox/apps/cups/addons", JSON.stringify({ as: name, silent: true }));
+    await send("POST", `/sandbox/addons/${addon.id}/attachments`, JSON.stringify({ app: "cups", name }));
+    of.resolveIncident(id);
+    await send("PATCH", `/sandbox/incidents/${id}`, '{"resolved": true}');
+    partner.answers({ status: 202, body: { id: "1", message: "Later." } });
+    await of.createAppFromManifest({ name: "waits", manifest: { addons: ["cups:basic"] } });
+    await send("POST", "/sandbox/apps/waits/deploys");
+    const { length } = partner.requests;
+    partner.answers(() => new Promise(() => {}));
+    const at = `/sandbox/addons/${addon.id}`;
+    const calls = [
+      send("POST", `${at}/redeliver`),
+      send("PATCH", at, '{"plan": "premium"}'),
+      send("DELETE", at),
+      send("POST", `${at}/sso`),
+    ];
+    await eventually(() => expect(partner.requests).toHaveLength(length + calls.length));
+    of.reset();
+    partner.answers({ status: 200 });
+    partner.drop();
+    await Promise.all(calls);
+
+    const refusals = (answers: string[]) => answers.filter((answer) => / 4\d\d$/.test(answer)).sort();
+    expect(refusals([...control.answers])).toEqual(refusals(control.described()));
+    await close();
+    await partner.close();
   });
 
   it.each([

@@ -112,6 +112,6 @@ describe.each(ROUTERS)("$name", (router) => {
         await close();
       }
     },
-    120_000,
+    600_000,
   );
 });

@@ -77,41 +77,55 @@ async function change(where: string, files: Record<string, string | null>): Prom
   run(where, "git add -A && git commit -q -m change");
 }
 
-it("an upgrade by docs/upgrade.md merges without conflicts, keeps both sides, and can be undone and redone", async () => {
-  const [kit, fork] = [path.join(folder, "kit"), path.join(folder, "fork")];
-  const inFork = (script: string) => run(fork, script);
-  const differing = (from: string, what: string) => inFork(`git diff --name-only ${from} -- ${what}`);
-  await mkdir(kit);
-  run(kit, "git init -q -b main");
-  await change(kit, KIT);
-  run(folder, "git clone -q kit fork");
-  await change(fork, FORK);
-  const before = inFork("git rev-parse HEAD");
-  inFork(once.replace("ADDRESS-OF-THE-KIT", kit));
-  await change(kit, LATER);
-  run(kit, "git tag -a v0.2.0 -m 0.2.0");
-  // What is not released yet is not merged.
-  await change(kit, { "src/app.ts": "unfinished" });
-  await writeFile(path.join(fork, "src/your-service/index.ts"), "export const unsaved = 1;\n");
-  run(fork, merge, { mayStop: true });
-  expect(inFork("git diff --name-only && git branch --show-current")).toBe("src/your-service/index.ts\nmain");
-  inFork("git stash -q && git stash drop -q");
-  expect(run(fork, merge, { mayStop: true })).toMatch(/^v0\.2\.0\n[^]*\+What a fork must know\./);
-  run(fork, keepYours, { mayStop: true });
-  expect(inFork("git diff --name-only --diff-filter=U")).toBe("");
-  inFork(commit);
-  expect(differing(before, "src/your-service test/your-service")).toBe("");
-  expect(differing("v0.2.0", "CHANGELOG.md src/app.ts src/metrics.ts")).toBe("");
-  expect(readFileSync(path.join(fork, "app.json"), "utf8")).toMatch(/"DRAWERS"[^]*"web"/);
-  // The next merge has nothing to do.
-  expect(inFork("git merge v0.2.0")).toBe("Already up to date.");
-  const [show] = /git show v0\.2\.0:\S+(?=`)/.exec(page)!;
-  expect(inFork(show)).toBe("export const yourSettings = {};");
+it.each([
+  ["to a tag", "v0.2.0"],
+  ["where there are no tags", "upstream/main"],
+])(
+  "an upgrade %s merges without conflicts, keeps both sides, and can be undone and redone",
+  async (_, to) => {
+    const at = path.join(folder, to.replace("/", "-"));
+    const [kit, fork] = [path.join(at, "kit"), path.join(at, "fork")];
+    const mergeIt = merge.replaceAll("v0.2.0", to);
+    const inFork = (script: string) => run(fork, script);
+    const differing = (from: string, what: string) => inFork(`git diff --name-only ${from} -- ${what}`);
+    await mkdir(kit, { recursive: true });
+    run(kit, "git init -q -b main");
+    await change(kit, KIT);
+    run(at, "git clone -q kit fork");
+    await change(fork, FORK);
+    const before = inFork("git rev-parse HEAD");
+    inFork(once.replace("ADDRESS-OF-THE-KIT", kit));
+    await change(kit, LATER);
+    if (to === "v0.2.0") {
+      run(kit, "git tag -a v0.2.0 -m 0.2.0");
+      // What is not released yet is not merged.
+      await change(kit, { "src/app.ts": "unfinished" });
+    }
+    await writeFile(path.join(fork, "src/your-service/index.ts"), "export const unsaved = 1;\n");
+    run(fork, mergeIt, { mayStop: true });
+    expect(inFork("git diff --name-only && git branch --show-current")).toBe(
+      "src/your-service/index.ts\nmain",
+    );
+    inFork("git stash -q && git stash drop -q");
+    const read = run(fork, mergeIt, { mayStop: true });
+    expect(read).toMatch(/\+What a fork must know\./);
+    expect(read.startsWith("v0.2.0\n")).toBe(to === "v0.2.0");
+    run(fork, keepYours, { mayStop: true });
+    expect(inFork("git diff --name-only --diff-filter=U")).toBe("");
+    inFork(commit);
+    expect(differing(before, "src/your-service test/your-service")).toBe("");
+    expect(differing(to, "CHANGELOG.md src/app.ts src/metrics.ts")).toBe("");
+    expect(readFileSync(path.join(fork, "app.json"), "utf8")).toMatch(/"DRAWERS"[^]*"web"/);
+    // The next merge has nothing to do.
+    expect(inFork(`git merge ${to}`)).toBe("Already up to date.");
+    const [show] = /git show v0\.2\.0:\S+(?=`)/.exec(page)!;
+    expect(inFork(show.replace("v0.2.0", to))).toBe("export const yourSettings = {};");
 
-  const merged = inFork("git rev-parse HEAD");
-  const [revert] = /git revert -m 1 MERGE/.exec(page)!;
-  inFork(revert.replace("MERGE", merged));
-  expect(differing(before, ".")).toBe("");
-  inFork("git revert HEAD");
-  expect(differing(merged, ".")).toBe("");
-});
+    const merged = inFork("git rev-parse HEAD");
+    const [revert] = /git revert -m 1 MERGE/.exec(page)!;
+    inFork(revert.replace("MERGE", merged));
+    expect(differing(before, ".")).toBe("");
+    inFork("git revert HEAD");
+    expect(differing(merged, ".")).toBe("");
+  },
+);

@@ -164,6 +164,7 @@ describe("a queue of the example", () => {
     const get = (path = "") => browser.get(`/customer/${uuid}${path}`);
     const { text } = await get();
     expect(text).toContain("21 messages in the last 30 days");
+    expect(text).toMatch(/aria-label="Messages a day, \d+ \w+ to \d+ \w+: at least 7, at most 7 /);
     // Day by day: three days have a bar, and all others no value.
     const [link] = /\/pages\/usage/.exec(text)!;
     const usage = (await get(link)).text;

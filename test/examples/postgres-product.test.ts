@@ -190,7 +190,7 @@ describe("a drawer of the example product", () => {
     await drawers.control.deprovision(drawer.uuid);
     // The clean-up begins once the lease of what ran meanwhile, of 30 seconds, is over.
     const roles = `SELECT FROM pg_roles WHERE starts_with(rolname, $1)`;
-    await eventually(async () => expect(await drawers.rows(roles, [drawer.role])).toEqual([]), 60_000);
+    await eventually(async () => expect(await drawers.rows(roles, [drawer.role])).toEqual([]));
   });
 
   it("is removed with all its content, also while somebody is connected", async () => {

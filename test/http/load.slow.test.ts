@@ -23,7 +23,7 @@ it("300 provisions on two web processes, one each 10 ms: each is answered 200 an
   const uuids = deliveries.map(({ addon }) => addon.id);
   await life.become(uuids, 1);
   expect(life.issuedSince(since)).toBe(300);
-}, 120_000);
+});
 
 it("sweeps over ten thousand resources read only the due rows", async () => {
   await life.start("web", { WEB_JOBS: "off" });
@@ -54,7 +54,7 @@ it("sweeps over ten thousand resources read only the due rows", async () => {
   expect(life.issuedSince(since)).toBe(20);
   // A sweep over the whole table would have read ten thousand rows.
   expect((await rowsScanned()) - read).toBeLessThan(10_000);
-}, 120_000);
+});
 
 /** Rows that were read one after the other, for want of an index. A session tells of them a second later, or at its end. */
 async function rowsScanned(): Promise<number> {
@@ -112,7 +112,7 @@ it("clients that send a byte at a time are cut off, and hundreds of idle ones de
   }
   for (const { seconds, said } of await dripping) {
     expect(said).toMatch(/^HTTP\/1\.1 4\d\d /);
-    expect(seconds).toBeLessThan(25);
+    expect(seconds).toBeLessThan(40);
   }
   for (const socket of idle) socket.destroy();
 });

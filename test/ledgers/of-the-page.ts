@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { migrate } from "../../src/database/migrate.ts";
 import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
 import { aVendor } from "../support/a-vendor.ts";
-import { administer, databaseUrl } from "../support/database.ts";
+import { administer, databaseUrl, impatient } from "../support/database.ts";
 import { kit, kitJson } from "../support/kit.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { postgresql15 } from "../support/postgresql-15.ts";
@@ -96,7 +96,7 @@ export async function onServersOfItsOwn() {
       chmodSync(servers.folder, 0o755);
       const env = {
         PATH: `${servers.bin}:${process.env["PATH"]}`,
-        DATABASE_URL: environment["DATABASE_URL"]!,
+        DATABASE_URL: impatient(environment["DATABASE_URL"]!),
       };
       await promisify(execFile)("/bin/sh", ["-ec", line], { cwd: servers.folder, env });
       return "";

@@ -296,6 +296,14 @@ describe("the backend's list", () => {
     );
   });
 
+  it("lacks what was sold a moment before, however slowly the platform answers about it", async () => {
+    const missing = await life.settled();
+    life.control.fault(`GET /addons/${missing}`, { delayMs: 1_500 });
+    expect((await reconcile()).differences).toEqual([
+      differs(missing, "missing_at_backend", "provisioned, basic", null),
+    ]);
+  });
+
   it("with a uuid that we never saw is an orphan; without the platform's list it is not taken down", async () => {
     const [orphan, sold] = [randomUUID(), randomUUID()];
     const ours = await life.settled();
@@ -431,7 +439,7 @@ it("people read a table of 80 columns, with what to do; --fix asks first", async
   ).toEqual([]);
   expect(await say(["--fix", "gone_at_platform"])).toMatchObject({
     code: 2,
-    stderr: containing("Say --yes"),
+    stderr: containing("Add --yes"),
   });
   expect((await life.resource(uuid))!.state).toBe("provisioned");
 });

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
-import { administer, databaseUrl } from "../support/database.ts";
+import { administer, databaseUrl, impatient } from "../support/database.ts";
 import { type DatabaseProxy, startDatabaseProxy } from "../support/database-proxy.ts";
 import { ALL } from "../support/forged.ts";
 import { kit } from "../support/kit.ts";
@@ -40,7 +40,7 @@ ifThere("docs/operate.md leads", () => {
     await own.rotate(overlapping!);
 
     const dump = path.join(own.servers.folder, "backup.dump");
-    await own.servers.program("pg_dump", "-Fc", "-f", dump, world.environment["DATABASE_URL"]!);
+    await own.servers.program("pg_dump", "-Fc", "-f", dump, impatient(world.environment["DATABASE_URL"]!));
     const since = await own.whatHappensSince(rotated!, left!, upgraded!);
 
     await world.service.stop();
@@ -173,7 +173,7 @@ ifThere("docs/operate.md leads", () => {
       });
       await own.leadsOut(since, [rotated!, upgraded!, ...since.sold], DIFFER);
     },
-    300_000,
+    600_000,
   );
 
   it("from a copy of the disk that was put back while no process ran, which the daily looks make suspect", async () => {

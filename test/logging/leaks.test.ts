@@ -6,7 +6,7 @@ import { operator, PASSWORD } from "../metrics/operator.ts";
 import { ALL } from "../support/forged.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { offer } from "../support/teapots/plans.ts";
-import { eventually, opened } from "../support/world.ts";
+import { eventually, opened, QUICK } from "../support/world.ts";
 
 /** The secrets that the test chooses; the platform's own are read from its ledger. */
 const chosen = {
@@ -34,6 +34,7 @@ const life = opened(() =>
       OPERATOR_PASSWORD: chosen.operatorPassword,
       LOG_LEVEL: "trace",
     },
+    parts: { pace: { ...QUICK, vendorMs: PACE.vendorMs } },
   }),
 );
 beforeAll(() => liveThroughMuch());

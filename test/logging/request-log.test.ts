@@ -126,7 +126,7 @@ describe("what is answered", () => {
         ...{ OPERATOR_PASSWORD: PASSWORD, SSO_SALT: SALT },
         ...{ OAUTH_CLIENT_ID: "a-client", OAUTH_CLIENT_SECRET: "a-secret-of-the-client" },
       },
-      parts: { pace: { lastOrdersMs: 25, logAgainMs: 600_000 } },
+      parts: { pace: { lastOrdersMs: 25, refusalMs: 0, logAgainMs: 600_000 } },
     });
   });
 

@@ -4,7 +4,9 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { aServer } from "../platform/local-server.ts";
 import { aRow } from "../processes/rows.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { type DatabaseProxy, startDatabaseProxy } from "../support/database-proxy.ts";
+import { basic, type PartnerCalls, partnerCalls } from "../support/partner-calls.ts";
 import type { ServiceProcess } from "../support/process.ts";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { programsSelling } from "../support/program.ts";
@@ -109,10 +111,11 @@ const MOST_FILES = 100;
     theyRing("a function that computes", ["AddonEventLoopBlocked"], () => prometheus, {
       async cause() {
         urls = urls.slice(0, 1);
-        life.control.partner({ partnerUrl: urls[0]! });
+        const { provision } = partnerCalls({ sandbox: life.world.sandbox, service: { url: urls[0]! } });
+        const many = () => aProvisionRequest({ plan: "clay", region: "tokyo", options: { bricks: "many" } });
         installing = (async () => {
           while (!isRepaired) {
-            await life.control.install({ plan: "clay", force: true, options: { bricks: "many" } });
+            expect((await provision(many())).status).toBe(422);
             // Leaves the process some time for a scrape.
             await sleep(100);
           }
@@ -128,6 +131,8 @@ const MOST_FILES = 100;
 
 (hasPrometheus ? describe : describe.skip)("what the rows of processes show", () => {
   let worker: ServiceProcess;
+  let calls: PartnerCalls;
+  let differing: string;
   beforeAll(async () => {
     life = await aProcessWorld({
       environment: { METRICS_PASSWORD: PASSWORD, PROCESSES_EXPECTED: "3", SWEEP_CRON: "* * * * * *" },
@@ -135,13 +140,14 @@ const MOST_FILES = 100;
     await life.world.forged.nothingIsLeftOf("processes");
     const web = await life.start("web");
     [router, worker] = [web.url!, await life.start("worker")];
+    calls = partnerCalls({ sandbox: life.world.sandbox, service: web });
     await aRow(life.world, { ...OURS, beat: -3_600 });
   });
   afterAll(() => life.close());
   watched(1);
 
   theyRing(
-    "a process that is killed, one that cannot start, another release with another key and a wrong clock",
+    "a process that is killed, one that cannot start, another release with another key and a wrong clock, a plan that differs, a wrong password",
     [
       "AddonProcessMissing",
       "AddonProcessesFew",
@@ -149,6 +155,8 @@ const MOST_FILES = 100;
       "AddonKeysDiffer",
       "AddonBuildsDiffer",
       "AddonClocksApart",
+      "AddonPlatformPasswordWrong",
+      "AddonPlanDiffers",
     ],
     () => prometheus,
     {
@@ -158,8 +166,14 @@ const MOST_FILES = 100;
         await life.world.forged.processIsSilent(worker.pid, 3_600);
         await aRow(life.world, { ...OURS, role: "worker", state: "misconfigured", started: 0 });
         await life.world.forged.madeUpProcessesDiffer();
+        [differing] = (await life.install(1)) as [string];
+        await life.world.forged.aMarkIsLeft(differing, "plan_differs", { detail: { plan: "another" } });
+        const wrong = { authorization: basic(life.world.sandbox.settings.addonId, "not the password") };
+        await calls.deprovision(differing, { headers: wrong });
       },
       async repair() {
+        await life.world.forged.markIsGone(differing);
+        await life.install(1);
         await life.world.forged.madeUpProcessesAreGone(worker.pid);
         await life.start("worker");
         await aRow(life.world, { ...OURS, beat: -3_600 });

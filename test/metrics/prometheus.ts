@@ -74,6 +74,11 @@ export async function aPrometheus(target: string, minuteSeconds: number) {
     active: async () => (await alerts()).map(({ labels }) => labels["alertname"]!),
     firing: async () =>
       (await alerts()).flatMap(({ labels, state }) => (state === "firing" ? [labels["alertname"]!] : [])),
+    /** What an expression selects now. */
+    async query(expression: string) {
+      const answer = await fetch(`http://${url}/api/v1/query?${new URLSearchParams({ query: expression })}`);
+      return (await answer.json()) as { status: string; error?: string; data?: { result: unknown[] } };
+    },
     async close() {
       clearInterval(watch);
       child.kill("SIGKILL");
@@ -95,13 +100,13 @@ export function theyRing(
 ): void {
   describe(why, () => {
     beforeAll(async () => {
-      await eventually(async () => expect(await prometheus().active()).toEqual([]), 80_000);
+      await eventually(async () => expect(await prometheus().active()).toEqual([]), 120_000);
       prometheus().fired.clear();
       await cause();
     });
 
     it.each(alerts)("%s fires", async (name) => {
-      const { annotations } = await eventually(() => prometheus().fired.get(name) ?? null, 85_000);
+      const { annotations } = await eventually(() => prometheus().fired.get(name) ?? null, 120_000);
       expect(annotations["runbook_url"]).toMatch(/^https:\/\/git\.example\.com\/.*operate\.md#/);
       for (const text of Object.values(annotations)) expect(text).not.toMatch(/\{\{|<error|NaN/);
     });
@@ -110,7 +115,7 @@ export function theyRing(
       beforeAll(repair);
 
       it.each(alerts)("%s ends", (name) =>
-        eventually(async () => expect(await prometheus().active()).not.toContain(name), 85_000),
+        eventually(async () => expect(await prometheus().active()).not.toContain(name), 120_000),
       );
     });
   });

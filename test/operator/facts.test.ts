@@ -16,10 +16,12 @@ const headings = [...runbook.matchAll(/^#{2,3} (.+)$/gm)].map(([, heading]) => h
 interface Alert {
   alert: string;
   keep_firing_for?: string;
+  labels: { severity: "page" | "ticket" };
   annotations: { summary: string; runbook_url: string };
 }
 const { groups } = parse(readFileSync("ops/alerts.yml", "utf8")) as { groups: [{ rules: Alert[] }] };
 const alerts = groups[0].rules;
+const known: string[] = [...alerts.map(({ alert }) => alert), ...ALARMS];
 
 it.each(facts)("%s has a paragraph of the runbook, and buttons that there are", (_, fact) => {
   expect(headings).toContain(fact.runbook);
@@ -47,8 +49,19 @@ const beginning = (summary: string) => ({
   asymmetricMatch: (title: unknown) => summary.startsWith(String(title)),
 });
 
+it.each(facts)(
+  "%s has an alert or an alarm, or is a remark, or has a reason why no alert rings",
+  (_, fact) => {
+    const rings = [...(fact.alerts ?? []), ...(fact.alarms ?? [])].length > 0;
+    const isQuiet = fact.urgency === "remark" || fact.noAlert !== undefined;
+    expect(rings).not.toBe(isQuiet);
+    // A reason names only what there is.
+    const named = [...(fact.noAlert ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name);
+    expect(named.filter((name) => !known.includes(name!))).toEqual([]);
+  },
+);
+
 it("names no alert and no alarm that there is not", () => {
-  const known = [...alerts.map(({ alert }) => alert), ...ALARMS] as string[];
   const named = [
     ...facts.flatMap(([, fact]) => [...(fact.alerts ?? []), ...(fact.alarms ?? [])]),
     ...Object.keys(ALERTS_WITHOUT_FACT),
@@ -60,6 +73,13 @@ it("names no alert and no alarm that there is not", () => {
 it.each(ALARMS)("the alarm %s is about a fact, or has a reason for being about none", (alarm) => {
   const its = facts.filter(([, fact]) => fact.alarms?.includes(alarm));
   expect(its.length > 0).not.toBe(Object.hasOwn(ALARMS_WITHOUT_FACT, alarm));
+});
+
+it("docs/operate.md names the alerts that wake somebody, and no other, where it says what cannot wait", () => {
+  const [paragraph] = /^These alerts \(`severity: page`\)[^]*?\n\n/m.exec(runbook)!;
+  const named = [...paragraph.matchAll(/`(Addon\w+)`/g)].map(([, name]) => name!);
+  const wake = alerts.filter(({ labels }) => labels.severity === "page").map(({ alert }) => alert);
+  expect(named.sort()).toEqual(wake.sort());
 });
 
 it("every alert outlasts the service's end until the alert of that end rings", () => {

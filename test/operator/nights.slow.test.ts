@@ -1,11 +1,16 @@
 import type { OpenContext } from "../../src/context.ts";
+import { KitError } from "../../src/errors.ts";
 import { type DoctorReport, examine } from "../../src/operator/doctor/doctor.ts";
 import type { Check } from "../../src/operator/doctor/finding.ts";
 import type { Fact } from "../../src/operator/facts/fact.ts";
 import { FACTS } from "../../src/operator/facts/facts.ts";
 import { createOverview } from "../../src/operator/overview.ts";
+import type { Process } from "../../src/processes/store.ts";
+import { Secret } from "../../src/secret.ts";
+import { createVault } from "../../src/vault/vault.ts";
 import { aRow } from "../processes/rows.ts";
 import { kit, kitJson } from "../support/kit.ts";
+import { saidTwice } from "../support/said-twice.ts";
 import { eventually, opened } from "../support/world.ts";
 import { aWorldOfAnOperator } from "./pages/operator.ts";
 
@@ -31,6 +36,7 @@ afterEach(async () => {
 type Found = Check & { level: string };
 const doctor = async () => {
   const { data } = await kitJson<DoctorReport>(operator.world.environment, ["doctor"]);
+  expect(saidTwice(data)).toEqual([]);
   return (id: string): Found => data.checks.find((check) => check.id === id)!;
 };
 
@@ -78,14 +84,14 @@ it("an open incident, or a platform that answers, causes nothing", async () => {
 
 it("a client secret that was reset shows with the first sign of it, before it would be tried again", async () => {
   const { services } = operator.world.service;
-  const overview = createOverview({ ...services, pace: { ...services.pace, freshMs: 0, probeMs: 12_000 } });
+  const overview = createOverview({ ...services, pace: { ...services.pace, freshMs: 0, probeMs: 60_000 } });
   const titles = async () => (await overview()).issues.map(({ title }) => title);
   expect(await titles()).not.toContain("The platform rejects our client secret");
   operator.control.partner({ clientSecret: "reset-meanwhile-in-the-portal" });
   await operator.world.forged.grantIsPending(uuid, { leftSeconds: 250, inSeconds: 60 });
   await eventually(
     async () => expect((await titles())[0]).toBe("The platform rejects our client secret"),
-    8_000,
+    45_000,
   );
 });
 
@@ -130,10 +136,20 @@ it.each([
 });
 
 it("a database that takes no writes is the only card, and what could not be checked is a line", async () => {
-  const away = withDatabase({ ping: () => Promise.reject(new Error("the database is read-only")) });
+  const { query } = operator.world.service.services.db;
+  const lastBeatAt = "2026-01-31T00:00:00.000Z";
+  const silent: Partial<Process> = { beatSeconds: 90, lastBeatAt, lastRefusedWrite: null };
+  const away = withDatabase({
+    ping: () => Promise.reject(new KitError("database_read_only", "the database is read-only")),
+    query: async (what, ...values) => {
+      const rows = await query(what, ...values);
+      return what.name === "list_processes" ? rows.map((row) => Object.assign(row as object, silent)) : rows;
+    },
+  } as Partial<OpenContext["db"]>);
   const { issues, notChecked } = await createOverview(away)();
   expect(issues[0]).toMatchObject({
     fact: "database_unreachable",
+    since: lastBeatAt,
     fix: expect.stringMatching(/^It is a standby/),
   });
   for (const { title } of issues) expect(title).toEqual(expect.any(String));
@@ -175,7 +191,7 @@ it("a process that missed two beats is late, before it counts as missing", async
   expect((await doctor())("processes")).toMatchObject({
     fact: "process_late",
     level: "now",
-    message: expect.stringContaining(`web elsewhere:${pid} has not beaten for 40 s`),
+    message: expect.stringContaining(`web elsewhere:${pid} has missed two heartbeats or more`),
   });
 });
 
@@ -195,6 +211,84 @@ it("calls that hang are named, and listed by their link", async () => {
     return data.resources.map((each) => each.uuid);
   };
   expect([await list("hanging"), await list("any")]).toEqual([[uuid], []]);
+});
+
+describe("since when", () => {
+  const ago = (since: string | undefined) => Math.round((Date.now() - Date.parse(since!)) / 60_000);
+  const checks = async (environment = operator.world.environment) => {
+    const { data } = await kitJson<DoctorReport>(environment, ["doctor"]);
+    return (id: string) => data.checks.find((check) => check.id === id)!;
+  };
+
+  it("no process has had a key is known from the processes, and since when there is a newer one", async () => {
+    const { environment, forged } = operator.world;
+    const oldKey = environment["ENCRYPTION_KEY"]!;
+    const newer = { ...environment, ENCRYPTION_KEY: "a-new-key-of-more-than-32-characters" };
+    // One that runs has it: then only the command's own ring lacks it.
+    expect((await checks(newer))("keys")).toMatchObject({ fact: "key_missing" });
+    expect((await checks(newer))("keys").since).toBeUndefined();
+    await operator.world.service.stop();
+    await forged.processesBeatAgo(25 * 60);
+    expect(ago((await checks(newer))("keys").since)).toBe(25);
+    const { keyId } = await createVault({ encryptionKey: new Secret(newer.ENCRYPTION_KEY) });
+    await operator.world.rows(
+      `INSERT INTO sealing_keys (key_id, first_used_at) VALUES ($1, now() - interval '3 hours')`,
+      [keyId],
+    );
+    const old = (await checks({ ...newer, DECRYPTION_KEYS: oldKey }))("keys");
+    expect([old.fact, ago(old.since)]).toEqual(["keys_old", 180]);
+    await forged.keyWasNeverUsed(keyId);
+    await operator.world.restart();
+  });
+
+  it("too few processes run is known from the last beat of the one that is lacking", async () => {
+    const { environment } = operator.world;
+    const expected = { ...environment, PROCESSES_EXPECTED: "2" };
+    const few = async () => (await checks(expected))("processes");
+    await operator.world.rows(`DELETE FROM processes WHERE state = 'stopped'`);
+    // Too few from the beginning on.
+    expect(await few()).toMatchObject({ fact: "processes_few" });
+    expect((await few()).since).toBeUndefined();
+    await operator.world.forged.processesStarted(3_600, {});
+    await aRow(operator.world, { state: "stopped", beat: 40 * 60 });
+    await aRow(operator.world, { state: "stopped", beat: 50 * 60 });
+    const { found, ...only } = await few();
+    expect(ago((found ?? [only]).find(({ fact }) => fact === "processes_few")!.since)).toBe(40);
+  });
+
+  it("a step is stuck, and since when a token is the last, is known from their rows", async () => {
+    await operator.world.forged.aStepIsLeft({
+      ...{ uuid, kind: "announce", inSeconds: 3_600, attempts: 14, lastError: "it answered 503" },
+      detail: { dueSince: new Date(Date.now() - 5 * 3_600_000).toISOString() },
+    });
+    await operator.world.forged.refreshTokenIsMissing(uuid);
+    await operator.world.forged.tokensAreFrom(uuid, 7_200);
+    const of = await checks();
+    expect([ago(of("steps").since), ago(of("attention").since)]).toEqual([300, 120]);
+    expect((await kit(operator.world.environment, ["doctor"])).stdout).toMatch(/since .* \(5 h ago\), UTC/);
+  });
+});
+
+it("most jobs that are late together have no process that runs them, and the last worker is named", async () => {
+  const pid = await aRow(operator.world, { role: "worker", beat: 7_300, started: 9_000 });
+  await operator.world.service.stop();
+  await operator.world.rows(`UPDATE heartbeats SET at = now() - interval '2 hours'`);
+  const words = `No process seems to run jobs: the last worker, worker elsewhere:${pid}, sent its last heartbeat at `;
+  expect((await doctor())("sweeps")).toMatchObject({
+    fact: "sweeps_late",
+    message: expect.stringMatching(new RegExp(`^${words}.* \\(UTC\\)\\. Late sweeps, `)),
+  });
+  await operator.world.restart();
+});
+
+it("a key that is missing is the cause of a client secret that cannot be decrypted", async () => {
+  const { environment } = operator.world;
+  const { data } = await kitJson<DoctorReport>(
+    { ...environment, ENCRYPTION_KEY: "a-new-key-of-more-than-32-characters", CLIENT_SECRET: "" },
+    ["doctor"],
+  );
+  const secret = data.checks.find(({ id }) => id === "secret");
+  expect(secret).toMatchObject({ fact: "secret_missing", because: "key_missing" });
 });
 
 it("a notice that is up is a remark, with its text, its end and since when", async () => {

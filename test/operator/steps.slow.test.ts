@@ -8,6 +8,7 @@ import { aProvisionRequest } from "../support/a-provision-request.ts";
 import type { Vendor } from "../support/a-vendor.ts";
 import { ALL } from "../support/forged.ts";
 import { kit, kitJson } from "../support/kit.ts";
+import { saidTwice } from "../support/said-twice.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
 import { aWorldOfAnOperator, hiddenIn } from "./pages/operator.ts";
 
@@ -191,7 +192,7 @@ describe("what waits behind work that is given up goes on", () => {
     await isLate(uuid);
     // Not more than the operator was asked about.
     const asked = await operator.get("/give-up-all");
-    expect(asked.text).toContain("Of 1 resource, as of now.");
+    expect(asked.text).toContain("1 resource, as of now.");
     const other = await life.settled();
     const call = { uuid: other, kind: "clean_up", inSeconds: -3_600, attempts: 1, leaseSeconds: 3_600 };
     await world.forged.aStepIsLeft(call);
@@ -241,13 +242,14 @@ it("work that only waits is not hastened, and a script that does not say --yes g
     expect(data).toMatchObject({ done: [], skipped: [{ uuid, reason: expect.stringMatching(/^nothing_/) }] });
   }
   const refused = await kit(operator.world.environment, ["steps", "give-up", uuid]);
-  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("Say --yes") });
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("Add --yes") });
   await operator.world.forged.nothingIsLeftOf("steps");
 });
 
 describe("calls that hang or fail are seen at once, as warnings, before an alert rings", () => {
   const looked = async () => {
     const { code, data } = await kitJson<DoctorReport>(operator.world.environment, ["doctor"]);
+    expect(saidTwice(data)).toEqual([]);
     return { code, ...data.checks.find(({ id }) => id === "your-service")! };
   };
   beforeAll(() => operator.world.restart());
@@ -268,7 +270,7 @@ describe("calls that hang or fail are seen at once, as warnings, before an alert
         0,
         true,
         expect.stringMatching(
-          `^${what}\\(\\) fails: of 1 resource the last call failed, the oldest work is late by \\d+ s\\. The last error: The kiln is cold\\. Plan: ${plan}\\.$`,
+          `^${what}\\(\\) fails: of 1 resource the last call failed\\. The last error: The kiln is cold\\. Plan: ${plan}\\.$`,
         ),
       ]);
       expect(fix).toContain("kit steps retry --all");
@@ -298,9 +300,8 @@ describe("calls that hang or fail are seen at once, as warnings, before an alert
     expect(await looked()).toMatchObject({ ok: true, fix: null });
     await since(80);
     const { code, ok, message, whom } = await looked();
-    const words =
-      "provision\\(\\) hangs, or is too slow: 6 calls under way, the oldest for \\d+ s. Plan: basic.$";
-    expect([code, ok, message]).toEqual([0, true, expect.stringMatching(words)]);
+    const words = "provision() hangs, or is too slow: 6 calls under way. Plan: basic.";
+    expect([code, ok, message]).toEqual([0, true, words]);
     expect([whom!.count, whom!.some!.length]).toEqual([6, 5]);
     expect((await operator.get()).text).toContain(
       "and 1 more kit resources list --failing hanging Fix your backend",
@@ -335,10 +336,18 @@ describe("calls that hang or fail are seen", () => {
       expect(await series("oldest_seconds", "finish")).toBeGreaterThanOrEqual(600),
     );
     expect(await series("oldest_seconds", "deprovision")).toBeGreaterThanOrEqual(240);
-    const { ok, message, fix } = await check();
+    const { ok, found, fix } = await check();
     expect(ok).toBe(false);
-    expect(message).toMatch(/finish\(\) hangs, or is too slow: 1 call under way, .* 10 min\./);
-    expect(message).toMatch(/deprovision\(\) fails: of 1 resource the last call failed, .* 4 min\./);
+    const minutesOf = Object.fromEntries(
+      found!.map(({ message, since }) => [
+        message.split(".")[0],
+        Math.round((Date.now() - Date.parse(since!)) / 60_000),
+      ]),
+    );
+    expect(minutesOf).toEqual({
+      "finish() hangs, or is too slow: 1 call under way": 10,
+      "deprovision() fails: of 1 resource the last call failed": 4,
+    });
     expect(fix).toContain("kit steps cut-off --all");
     await eventually(async () => expect((await operator.get()).html).toContain('href="/operator/retry-all"'));
     expect((await operator.get(`/resources/${failing}`)).html).toContain(`/resources/${failing}/give-up"`);

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { Refusal } from "../../src/errors.ts";
 import type { Extensions } from "../../src/extend/contract.ts";
 import type { ExportLine } from "../../src/operator/export.ts";
 import type { ResourcePage } from "../../src/operator/resource-list.ts";
@@ -46,6 +47,27 @@ async function suspended(reason = UNPAID): Promise<void> {
   expect(await run("suspend", uuid, "--reason", reason)).toMatchObject({ code: 0, data: { done: [uuid] } });
   await eventually(async () => expect(await shown()).toMatchObject({ suspended: { reason } }));
 }
+
+it("what the service refuses is among today's failures, with whom it was refused of", async () => {
+  const refuse = () => {
+    throw new Refusal("A teapot on fire is not put out.");
+  };
+  Object.assign(vendor, { suspend: refuse });
+  await run("suspend", uuid, "--reason", UNPAID);
+  const failedToday = async () => (await operator.get()).html.split("Failed today")[1]!;
+  const named = `/operator/resources/${uuid}`;
+  await eventually(async () =>
+    expect(await failedToday()).toContain("refused by your service: these customers can still use it"),
+  );
+  expect(await failedToday()).toContain(named);
+  Object.assign(vendor, FUNCTIONS);
+  await suspended();
+  Object.assign(vendor, { resume: refuse });
+  await run("resume", uuid);
+  await eventually(async () => expect(await failedToday()).toContain("these customers still cannot use it"));
+  const { stdout } = await kit(operator.world.environment, ["stats"]);
+  expect(stdout).toMatch(/1 suspensions? .*can still use it/);
+});
 
 describe("an operator's command", () => {
   it("suspends and resumes what is named, says why it did not for the rest, and is in the audit trail", async () => {

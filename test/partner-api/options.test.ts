@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { addonManifest, defineOffer, type Offer } from "../../src/offer.ts";
 import { openContext } from "../../src/open-context.ts";
+import { examine } from "../../src/operator/doctor/doctor.ts";
 import type { Options, OptionsSchema } from "../../src/options.ts";
 import type { VendorResource } from "../../src/resources/contract.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
@@ -28,6 +29,7 @@ const sees = async (resource: VendorResource) => {
   seen.push(resource.options);
   return teapots.provision(resource);
 };
+const ALIVE = `SELECT uuid FROM resources WHERE state IN ('provisioning', 'provisioned')`;
 const stored = async (uuid: string) =>
   (await life.world.rows<{ options: Options }>(`SELECT options FROM resources WHERE uuid = $1`, [uuid]))[0]
     ?.options;
@@ -139,6 +141,36 @@ it("a schema that asks for more than a customer chose delays the next work with 
   await life.nothingLeft(addon.id);
   expect(vendor.callsOf(addon.id, "deprovision")).toHaveLength(1);
   await world.restart({ parts: { offer, vendor } });
+});
+
+it("the check-up counts the customers whose options a stricter schema does not take, and names which, and whose", async () => {
+  const { world, control, platform, vendor } = life;
+  const misfits = async () => {
+    const { services } = world.service;
+    const { checks } = await examine({ readSettings: () => services.config, open: async () => services });
+    return checks.find(({ id }) => id === "options")!;
+  };
+  for (const { uuid } of await world.rows<{ uuid: string }>(ALIVE)) await platform.deprovision(uuid);
+  expect(await misfits()).toMatchObject({ ok: true, fix: null });
+  const [ended, other, matt, gloss] = [
+    await control.install({ options: { glaze: "matt" } }),
+    await control.install({ options: { glaze: "matt", lid: "no" } }),
+    await control.install({ options: { glaze: "matt" } }),
+    await control.install({ options: { glaze: "gloss", cups: "2" } }),
+  ].map(({ addon }) => addon.id);
+  expect(await misfits()).toMatchObject({ ok: true, fix: null });
+  await control.deprovision(ended!);
+  const strict = options.extend({ glaze: z.literal("gloss"), cups: z.coerce.number() });
+  await world.restart({ parts: { offer: sold(strict), vendor } });
+  const found = await misfits();
+  expect(found).toMatchObject({ fact: "options_misfit", urgency: "later", whom: { count: 2 } });
+  expect([...found.whom!.uuids].sort()).toEqual([matt!, other!].sort());
+  expect(found.message).toMatch(
+    /^The options of 2 resources do not fit .*: The option "glaze" is wrong: .* \(2 resources\) The option "cups" is missing\. \(2 resources\) /,
+  );
+  expect(found.message).not.toContain(gloss);
+  await world.restart({ parts: { offer, vendor } });
+  expect(await misfits()).toMatchObject({ ok: true, fix: null });
 });
 
 it("the manifest has the options as JSON Schema, and the sandbox's customer gives an example of each that is required", async () => {

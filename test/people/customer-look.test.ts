@@ -1,8 +1,9 @@
 import { h } from "preact";
+import { renderToString } from "preact-render-to-string";
 import { type Amount, amountInWords } from "../../src/amounts.ts";
 import { contrast } from "../../src/pages/contrast.ts";
 import { BACKGROUNDS } from "../../src/pages/palette.ts";
-import { PlanCard, Usage } from "../../src/parts/cards.tsx";
+import { PlanCard, Sparkline, Usage } from "../../src/parts/cards.tsx";
 import { type Brand, createBrand } from "../../src/people/brand.ts";
 import type { CustomerAction, CustomerPage } from "../../src/people/contract.ts";
 import { wayBack } from "../../src/people/frame.tsx";
@@ -137,6 +138,42 @@ it.each<[Amount, string]>([
   [{ seconds: 14 * 86_400 }, "14 days"],
   [{ seconds: 5_400 }, "90 minutes"],
 ])("the amount %j reads %s", (amount, words) => expect(amountInWords(amount)).toBe(words));
+
+describe("a sparkline", () => {
+  const drawn = (values: (readonly [string, Amount | null])[], empty?: string) =>
+    renderToString(h(Sparkline, { title: "Cups <a day>", values, ...(empty !== undefined && { empty }) }));
+
+  it("has a name with what it shows, a line for each run of numbers, and nothing that runs", () => {
+    const html = drawn([["1 Nov", 20], ["2 Nov", 1_000], ["3 Nov", null], ["4 Nov", 5], ["5 Nov", 40]]); // prettier-ignore
+    expect(html).toContain(
+      'role="img" aria-label="Cups &lt;a day>, 1 Nov to 5 Nov: at least 5, at most 1,000 (2 Nov), 40 at last."',
+    );
+    expect([...html.matchAll(/<polyline points="([^"]*)"/g)].map(([, points]) => points)).toEqual([
+      "4,35.4 62,4",
+      "178,35.8 236,34.7",
+    ]);
+    expect(html).not.toMatch(/<script|style=|on\w+=/);
+  });
+
+  it("has a line within its picture, whatever the numbers are", () => {
+    for (const numbers of [
+      [0, 0],
+      [-5, 5],
+      [-5, -3],
+      [1e12, 1e-9],
+      [NaN, 1, Infinity, 2],
+    ]) {
+      const html = drawn(numbers.map((number, at) => [`${at}`, number] as const));
+      const places = [...html.matchAll(/points="([^"]*)"/g)].flatMap(([, points]) => points!.split(/[ ,]/));
+      expect(places.map(Number).every((place) => place >= 0 && place <= 240)).toBe(true);
+    }
+  });
+
+  it("is a sentence, or nothing, where there are not two numbers", () => {
+    expect(drawn([["1 Nov", 3], ["2 Nov", null]])).toBe("<p>Nothing yet.</p>"); // prettier-ignore
+    expect(drawn([], "")).toBe("");
+  });
+});
 
 it("links and buttons can be read in whatever colour a brand has, in the light and in the dark", () => {
   for (const colour of [

@@ -1,8 +1,9 @@
+import { once } from "node:events";
+import http from "node:http";
 import type { Database } from "../../src/database/database.ts";
 import type { CustomerPage } from "../../src/people/contract.ts";
 import { readSignedForm } from "../../src/people/sign-on.ts";
 import { Secret } from "../../src/secret.ts";
-import { rawHttp } from "../support/raw-http.ts";
 import { eventually, opened } from "../support/world.ts";
 import { aWorldOfCustomers, type Form, SALT, signed, without } from "./customers.ts";
 
@@ -30,10 +31,17 @@ describe("POST /sso/login", () => {
 
   it("asks a client that announces its body for it", async () => {
     const body = new URLSearchParams(unused()).toString();
-    const type = "Host: x\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded";
-    const head = `${type}\r\nContent-Length: ${body.length}\r\nExpect: 100-continue`;
-    const request = `POST /sso/login HTTP/1.1\r\n${head}\r\n\r\n${body}`;
-    expect((await rawHttp(customers.url(), request)).statuses).toEqual([100, 303]);
+    const headers = {
+      ...{ "content-type": "application/x-www-form-urlencoded", "content-length": body.length },
+      ...{ expect: "100-continue", connection: "close" },
+    };
+    const request = http.request(`${customers.url()}/sso/login`, { method: "POST", headers });
+    request.flushHeaders();
+    await once(request, "continue");
+    request.end(body);
+    const [answer] = (await once(request, "response")) as [http.IncomingMessage];
+    expect(answer.statusCode).toBe(303);
+    answer.resume();
   });
 
   it("accepts the user-scoped token alone, and then knows the customer", async () => {

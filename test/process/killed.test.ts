@@ -121,10 +121,10 @@ it("a process killed at any of seven moments loses no resource, and no grant exc
   ];
   await eventually(async () => {
     for (const [uuid, state] of wanted) expect(await stateOf(uuid)).toEqual(state);
-  }, 60_000);
+  });
   for (const { uuid } of [lost, ...unanswered, ...undecided, told]) expect(exchanged(uuid)).toBe(1);
   expect(life.control.addon(refreshed).tokens.filter(({ state }) => state === "valid")).toHaveLength(1);
-}, 180_000);
+});
 
 it("a process killed in a burst of 60 provisions, while its database stores slowly, loses four grants at most", async () => {
   const slowly = before(`
@@ -157,4 +157,4 @@ it("a process killed in a burst of 60 provisions, while its database stores slow
     expect(found[1]!.count).toBeLessThanOrEqual(4);
   });
   expect(life.issuedSince(since)).toBe(60);
-}, 120_000);
+});

@@ -9,7 +9,7 @@ import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
 
-const life = opened(() => aLifecycle({ parts: { pace: { ...QUICK, vendorMs: 300 } } }));
+const life = opened(() => aLifecycle());
 
 it("a part that cannot be stopped keeps no other from it: what was sent is stored, and every failure is told", async () => {
   const sent = aGate();
@@ -45,7 +45,7 @@ it("a part that cannot be stopped keeps no other from it: what was sent is store
 });
 
 it("a stop waits for a vendor's function that outlasts its answer, after the last request", async () => {
-  await life.world.restart();
+  await life.world.restart({ parts: { pace: { ...QUICK, vendorMs: 300 } } });
   const gate = aGate();
   life.vendor.next("provision", async (resource) => {
     await gate.opened;
@@ -72,10 +72,11 @@ it("a web process with WEB_JOBS=off exchanges grants and finds apps; a worker ru
   for (const uuid of [addon.id, gone.addon.id])
     await eventually(async () => expect(await life.events(uuid)).toContain("apps_found"));
   await life.control.deprovision(gone.addon.id);
+  const left = async () => [await life.steps(addon.id), await life.steps(gone.addon.id)];
+  await eventually(async () => expect(await left()).toEqual([["finish"], ["clean_up"]]));
   // Work that an exchange or a deprovision makes due is looked for within a moment.
   await sleep(1_000);
-  expect(await life.steps(addon.id)).toEqual(["finish"]);
-  expect(await life.steps(gone.addon.id)).toEqual(["clean_up"]);
+  expect(await left()).toEqual([["finish"], ["clean_up"]]);
 
   const atWorker = aVendor();
   const worker = await runWorker(teapotConfig(life.world.environment), {

@@ -7,6 +7,7 @@ import { operator as scraper } from "../metrics/operator.ts";
 import { aWorldOfAnOperator } from "../operator/pages/operator.ts";
 import { startDatabaseProxy } from "../support/database-proxy.ts";
 import { kit, kitJson } from "../support/kit.ts";
+import { saidTwice } from "../support/said-twice.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { eventually, opened, QUICK } from "../support/world.ts";
 import { aRow } from "./rows.ts";
@@ -45,7 +46,9 @@ const found = async (id: string, environment: Record<string, string> = {}) => {
   const { stdout } = await kit({ ...operator.world.environment, ...environment }, ["doctor", "--json"], "", {
     pace,
   });
-  return (JSON.parse(stdout) as DoctorReport).checks.find((check) => check.id === id)!;
+  const report = JSON.parse(stdout) as DoctorReport;
+  expect(saidTwice(report)).toEqual([]);
+  return report.checks.find((check) => check.id === id)!;
 };
 const said = (part: string): unknown => expect.stringContaining(part);
 const overview = (part: string) =>
@@ -114,7 +117,7 @@ describe("a process that stops beating", () => {
     await eventually(async () =>
       expect(await rows(`SELECT 1 FROM processes WHERE missed_at IS NOT NULL`)).toHaveLength(1),
     );
-    await overview(`worker elsewhere:${pid} has not beaten for`);
+    await overview(`worker elsewhere:${pid} has sent no heartbeat: it was killed`);
     const [fault] = [await found("processes")];
     expect(fault).toMatchObject({
       ok: true,
@@ -137,10 +140,7 @@ describe("a process that stops beating", () => {
     await aRow(operator.world, { beat: 600 });
     await rows(`UPDATE processes SET ${change} WHERE host = 'elsewhere'`);
     // A command is as slow as a service: others must have beaten for a minute.
-    await eventually(
-      async () => expect((await listed()).map((each) => each["state"])).toContain(state),
-      80_000,
-    );
+    await eventually(async () => expect((await listed()).map((each) => each["state"])).toContain(state));
   });
 
   it("is a fault while no other of its role was started since", async () => {
@@ -173,7 +173,7 @@ it("an outage of the database makes no process missing", async () => {
   for (const each of running.splice(0)) await each.stop();
   await proxy.close();
   await operator.world.restart();
-}, 120_000);
+});
 
 it("a process that seals with a key which others lack raises an alarm, and is found, until it ends", async () => {
   const OLD = operator.world.environment["ENCRYPTION_KEY"]!;
@@ -201,7 +201,7 @@ it("two builds are a warning after an hour, fewer processes than expected a faul
   await aRow(operator.world, { version: "0.9.0", started: 3_500 });
   expect(await found("processes", { PROCESSES_EXPECTED: "2" })).toMatchObject({ ok: true, fix: null });
   await operator.world.forged.processesStarted(61 * 60, { version: "0.9.0" });
-  const builds = said("2 builds run beside each other since 61 min: ");
+  const builds = said("2 builds run beside each other: ");
   expect(await found("processes")).toMatchObject({ ok: true, message: builds, fix: said("roll it back") });
   const few = said("2 of the 3 processes of PROCESSES_EXPECTED are ready.");
   expect(await found("processes", { PROCESSES_EXPECTED: "3" })).toMatchObject({ ok: false, message: few });
@@ -220,7 +220,10 @@ it("one that ended with 78 is a fault until another of its role is ready, or for
     beat: 100,
     started: 101,
   });
-  expect(await found("processes")).toMatchObject({ ok: false, message: said("ago; at fault: SWEEP_CRON.") });
+  expect(await found("processes")).toMatchObject({
+    ok: false,
+    message: said("code 78; at fault: SWEEP_CRON."),
+  });
   await eventually(async () => expect(await valueOf("addon_processes_misconfigured")).toBe(1));
   await overview("misconfigured SWEEP_CRON");
   await aWorker();
@@ -232,7 +235,8 @@ it("that none runs is a fault", async () => {
   await operator.world.service.stop();
   expect(await found("processes")).toMatchObject({
     ok: false,
-    message: said("No process runs; the last one ended"),
+    message: "No process runs: the last one has ended.",
+    since: said("T"),
   });
   await operator.world.restart();
 });

@@ -52,7 +52,8 @@ it("the last write that was refused to a process is shown with its reason, by do
   const last = async () =>
     (await kitJson<Listed>(operator.world.environment, ["processes"])).data.processes[0]!.lastRefusedWrite;
   const at = expect.stringMatching(/Z$/);
-  await eventually(async () => expect(await last()).toEqual({ at, state: "53100", reason: "provision: refused by a test" })); // prettier-ignore
+  const own = { at, since: at, state: "53100", reason: "provision: refused by a test" };
+  await eventually(async () => expect(await last()).toEqual(own));
   const words = "53100, provision: refused by a test";
   expect(await writes()).toMatchObject({ ok: false, message: said(words), fix: said("Make room") });
   await eventually(async () => expect((await operator.get()).text).toContain(words));
@@ -64,9 +65,31 @@ it("the last write that was refused to a process is shown with its reason, by do
   await operator.world.forged.writesWereRefused(3_600);
   expect(await writes()).toMatchObject({
     ok: true,
-    message: said("60 min ago"),
+    message: said("The database refused a write of web "),
+    since: expect.stringMatching(/Z$/),
     fix: said("kit lost"),
   });
+});
+
+it("since when writes are refused is known from the first refusal on, or else from the last beat", async () => {
+  const { world, life } = operator;
+  const begun = Date.now();
+  const refusal = await aRefusal(world, "resources", "53100");
+  const refused = () => life.platform.provision(aProvisionRequest());
+  expect([(await refused()).status, (await refused()).status]).toEqual([503, 503]);
+  const since = async () => Date.parse((await writes()).found![0]!.since!);
+  const isAgo = (ms: number, seconds: number) => Math.abs(Date.now() - ms - seconds * 1_000) < 60_000;
+  // Its last beat stores what was refused.
+  await world.service.stop();
+  expect(await since()).toBeGreaterThanOrEqual(begun - 1_000);
+  await world.forged.writesAreRefusedSince(240);
+  expect(isAgo(await since(), 240)).toBe(true);
+  // A refusal of long ago is of another trouble. A beat is a write: none has been stored since.
+  await world.forged.writesWereRefused(3_600);
+  await world.forged.processesBeatAgo(600);
+  expect(isAgo(await since(), 600)).toBe(true);
+  await world.restart();
+  await refusal.end();
 });
 
 it("so is one that goes through Prisma, as that of a lost sale", async () => {

@@ -1,10 +1,12 @@
 import { h } from "preact";
 import { Refusal } from "../../src/errors.ts";
+import type { Extensions, Kit } from "../../src/extend/contract.ts";
 import type { CustomerAction, CustomerPage } from "../../src/people/contract.ts";
 import { attachedAsIn, nameInApp, withNamesInApp } from "../../src/resources/names-in-app.ts";
 import { PASSWORD } from "../operator/pages/operator.ts";
 import { hiddenIn } from "../people/browser.ts";
 import { aWorldOfCustomers } from "../people/customers.ts";
+import { aVendor, type Vendor } from "../support/a-vendor.ts";
 import { kit } from "../support/kit.ts";
 import { offer as teapots } from "../support/teapots/plans.ts";
 import { eventually, opened } from "../support/world.ts";
@@ -23,13 +25,18 @@ const customerPage: CustomerPage<"pour"> = ({ configVars, progress }, { form }) 
   ],
 });
 const customers = opened(() =>
-  aWorldOfCustomers({ parts: { offer, customerPage }, environment: { OPERATOR_PASSWORD: PASSWORD } }),
+  aWorldOfCustomers({
+    parts: { offer, customerPage, vendor: (given) => ((kitOfVendor = given), vendor) },
+    environment: { OPERATOR_PASSWORD: PASSWORD },
+  }),
 );
+const vendor: Vendor & Extensions = aVendor();
+let kitOfVendor: Kit;
 /** Attached as EVENTS, and under the usual name. */
 let renamed: string;
 let usual: string;
 beforeAll(async () => {
-  Object.assign(customers.life.vendor, { actions });
+  Object.assign(vendor, { actions });
   const install = async (as?: string) => {
     const app = customers.control.createApp({}).name;
     return (await customers.control.install({ app, plan: "basic", ...(as && { as }) })).addon.id;
@@ -86,6 +93,12 @@ describe("an add-on that is attached under another name", () => {
     });
   });
 
+  it("has the app's names beside those of the offer, for a mail or a page of the vendor's", async () => {
+    const names = async (uuid: string) => (await kitOfVendor.resources.find(uuid))!.configVarNames;
+    expect(await names(renamed)).toEqual({ TEAPOT_URL: "EVENTS_URL", TEAPOT_TOKEN: "EVENTS_TOKEN" });
+    expect(await names(usual)).toEqual({ TEAPOT_URL: "TEAPOT_URL", TEAPOT_TOKEN: "TEAPOT_TOKEN" });
+  });
+
   it("has the app's names in what actions, plan changes and the progress of work say", async () => {
     const sentence = "See TEAPOT_URL, not TEAPOT_URLS or MY_TEAPOT_URL.";
     const there = "See EVENTS_URL, not TEAPOT_URLS or MY_TEAPOT_URL.";
@@ -93,11 +106,11 @@ describe("an add-on that is attached under another name", () => {
     expect(await pressed(usual, async () => sentence)).toContain(sentence);
     for (const uuid of [renamed, usual]) {
       const config = { TEAPOT_URL: `https://basic.teapots.example/${uuid}`, TEAPOT_TOKEN: tokenOf(uuid) };
-      customers.life.vendor.next("changePlan", async () => ({ config, message: sentence }));
+      vendor.next("changePlan", async () => ({ config, message: sentence }));
       const { response } = await customers.control.changePlan(uuid, "premium");
       expect(response.body).toMatchObject({ message: uuid === renamed ? there : sentence });
     }
-    customers.life.vendor.next("finish", async () => ({ later: sentence, againInSeconds: 3_600 }));
+    vendor.next("finish", async () => ({ later: sentence, againInSeconds: 3_600 }));
     const app = customers.control.createApp({}).name;
     const { addon } = await customers.control.install({ app, plan: "dedicated", as: "EVENTS" });
     await eventually(async () => expect((await pageOf(addon.id)).text).toContain(`progress: ${there}`));

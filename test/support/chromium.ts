@@ -15,7 +15,8 @@ export const chromiumPath = places.find((path) => path !== undefined && existsSy
 /** Starts the browser of this machine, headless. */
 export function startChromium(): Promise<Browser> {
   if (chromiumPath === undefined) throw new Error("There is no Chromium here; CHROMIUM_PATH names one.");
-  return chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  const args = ["--no-sandbox", "--disable-dev-shm-usage"];
+  return chromium.launch({ executablePath: chromiumPath, args, timeout: 120_000 });
 }
 
 /**
@@ -25,7 +26,7 @@ export function startChromium(): Promise<Browser> {
 export async function aVisitor({ browser, ...options }: BrowserContextOptions & { browser: Browser }) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(120_000);
   const problems: string[] = [];
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("console", (message) => {
@@ -36,33 +37,55 @@ export async function aVisitor({ browser, ...options }: BrowserContextOptions & 
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-interface Finding {
-  id: string;
-  nodes: { html: string; failureSummary?: string }[];
+interface Seen {
+  violations: { id: string; nodes: { html: string }[] }[];
+  overflow: number;
 }
 
-/** What an accessibility check finds on a page. The page's context must allow its script (`bypassCSP`). */
-export async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  const { violations } = (await page.evaluate("axe.run(document)")) as { violations: Finding[] };
-  return violations.map(
-    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`,
-  );
-}
+const PHONE = { width: 360, height: 740 };
 
-/** The two looks in which pages are tried. */
-export const LOOKS = [
-  ["on a desk", { viewport: { width: 1280, height: 800 } }],
-  ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
+/** In which pages are used in tests: what can be pressed here can be pressed on a desk. */
+export const ON_A_PHONE = { viewport: PHONE, colorScheme: "dark" } as const;
+
+/** The rules about colours: nothing else differs between light and dark in one size. */
+const COLOURS = { runOnly: ["color-contrast", "link-in-text-block"] };
+
+/** Each page is checked in all of these. The last is {@link ON_A_PHONE}, in which it was opened. */
+const LOOKS = [
+  { where: "on a desk", viewport: { width: 1280, height: 800 }, colorScheme: "light", rules: {} },
+  { where: "on a desk, in the dark", viewport: null, colorScheme: "dark", rules: COLOURS },
+  { where: "on a phone", viewport: PHONE, colorScheme: "light", rules: COLOURS },
+  { where: "on a phone, in the dark", viewport: null, colorScheme: "dark", rules: {} },
 ] as const;
 
-/** How many pixels of the page are clipped on the right. */
-export function overflow(page: Page): Promise<number> {
-  return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+/**
+ * What is wrong with how the page looks, on a desk and on a phone, light and dark: what an accessibility check finds, and
+ * how many pixels are clipped on the right. The page's context must allow the script of the check (`bypassCSP`).
+ */
+export async function faultsOf(page: Page, name: string): Promise<string[]> {
+  await page.waitForLoadState("load");
+  await page.evaluate(axe);
+  const faults: string[] = [];
+  for (const { where, viewport, colorScheme, rules } of LOOKS) {
+    if (viewport) await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme });
+    const { violations, overflow } = await page.evaluate<Seen>(look(rules));
+    const found = violations.map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`,
+    );
+    if (overflow > 0) found.push(`${overflow} pixels are clipped`);
+    faults.push(...found.map((what) => `${name}, ${where}: ${what}`));
+  }
+  return faults;
 }
 
-/** What is wrong with how a page looks, by name. */
-export async function lookOf(page: Page, name: string): Promise<object> {
-  await page.waitForLoadState("load");
-  return { name, findings: await findings(page), overflow: await overflow(page) };
-}
+/**
+ * Colours that change by and by are given their last value first. axe takes what scrolls in a disabled fieldset for disabled
+ * too, which it is not: the operator's view of a customer's page is such a fieldset.
+ */
+const look = (rules: object) => `(async () => {
+  for (const each of document.getAnimations()) each.finish();
+  const { violations } = await axe.run({ exclude: "fieldset[disabled] [tabindex='0']" }, ${JSON.stringify({ resultTypes: ["violations"], ...rules })});
+  const { scrollWidth, clientWidth } = document.documentElement;
+  return { violations, overflow: scrollWidth - clientWidth };
+})()`;

@@ -1,4 +1,5 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { impatient } from "./database.ts";
 
 /**
  * The state of the proxy between the service and its database. `ok`: everything passes. `refuse`: connections are
@@ -22,7 +23,10 @@ export interface DatabaseProxy {
 /** The `CommandComplete` message of PostgreSQL for COMMIT. */
 const COMMITTED = Buffer.from("C\0\0\0\x0bCOMMIT\0", "latin1");
 
-/** A TCP proxy in front of the PostgreSQL at `databaseUrl`, whose mode can be changed while connections are open. */
+/**
+ * A TCP proxy in front of the PostgreSQL at `databaseUrl`, whose mode can be changed while connections are open. A service
+ * behind it has its own limits again.
+ */
 export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
   let target = new URL(databaseUrl);
   const open = new Set<Socket>();
@@ -54,7 +58,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const cut = () => open.forEach((socket) => socket.destroy());
-  const url = new URL(databaseUrl);
+  const url = new URL(impatient(databaseUrl));
   url.hostname = "127.0.0.1";
   url.port = String((server.address() as AddressInfo).port);
 

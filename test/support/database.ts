@@ -33,6 +33,29 @@ export function databaseUrl(serverUrl: string, name: string): string {
   return url.href;
 }
 
+/**
+ * Limits of the driver and of the server that a machine which stands still for seconds does not pass. Those of the service
+ * (PATIENCE in src/database/database.ts) are its own where they are the subject of a test: see {@link impatient}.
+ */
+const PATIENT = { connectionTimeoutMillis: 60_000, statement_timeout: 60_000, query_timeout: 65_000 };
+
+/** The same address with these limits. */
+export function patient(url: string, limits: Record<string, number> = PATIENT): string {
+  const patient = new URL(url);
+  for (const [name, ms] of Object.entries(limits)) patient.searchParams.set(name, String(ms));
+  return patient.href;
+}
+
+/** The same address with the limits that the service has. */
+export function impatient(url: string): string {
+  const impatient = new URL(url);
+  for (const name of Object.keys(PATIENT)) impatient.searchParams.delete(name);
+  return impatient.href;
+}
+
+/** The same for what a test itself asks, which may wait for a row that the service holds. */
+export const forTests = (url: string) => patient(url, { ...PATIENT, lock_timeout: 60_000 });
+
 function drop(name: string): Promise<void> {
   return administer(testServerUrl(), async (ask) => {
     const connected = await stillConnected(ask, name);
@@ -44,15 +67,15 @@ function drop(name: string): Promise<void> {
 type Ask = (text: string) => Promise<Record<string, unknown>[]>;
 
 /**
- * The sessions that are still connected. Waits up to a second, because a session ends a moment after its client has
- * closed the connection.
+ * The sessions that are still connected. Waits for them, because a session ends a moment after its client has closed the
+ * connection.
  */
 async function stillConnected(ask: Ask, database: string): Promise<unknown[]> {
   for (let tries = 1; ; tries++) {
     const sessions = await ask(
       `SELECT application_name, query FROM pg_stat_activity WHERE datname = '${database}'`,
     );
-    if (sessions.length === 0 || tries === 20) return sessions.map((session) => JSON.stringify(session));
+    if (sessions.length === 0 || tries === 400) return sessions.map((session) => JSON.stringify(session));
     await sleep(50);
   }
 }

@@ -2,11 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /**
  * Retries each 50 ms until `look` returns neither `false` nor `null` and does not throw, for at most `withinMs`; then
- * throws the last error. A machine that stands still uses up half a second of that.
+ * throws the last error. A machine that stands still uses up half a second of that. The limit is longer than the longest
+ * lease (60 s): a claim that PostgreSQL has committed, and whose answer came too late, holds its row for so long.
  */
 export async function eventually<Found>(
   look: () => Promise<Found> | Found,
-  withinMs = 30_000,
+  withinMs = 120_000,
 ): Promise<NonNullable<Found>> {
   for (let leftMs = withinMs; ;) {
     const begunMs = performance.now();

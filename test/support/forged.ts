@@ -1,6 +1,7 @@
 import type { State } from "../../src/credentials/states.ts";
 import type { Heartbeat, Resource, Step, YourJob } from "../../src/database/client/client.ts";
 import { type Checked, type Queryable, statement, type ValuesOf } from "../../src/database/statement.ts";
+import { eventually } from "./eventually.ts";
 
 // States of the kit's own rows that a test cannot wait for: hours that have passed, a process that died at a certain
 // moment, an answer of the platform long ago. Each state has a name here, and a sentence that says what could have led
@@ -334,14 +335,18 @@ function clientSecret(db: Queryable) {
           spread_at = spread_at - make_interval(secs => :seconds)`,
         { seconds },
       ),
-    /** Only so many token pairs are stored, with uuids that count from 1, and a newer client secret than theirs. */
-    async manyPairsAreOfAnOlderSecret(count: number) {
+    /**
+     * Only so many token pairs are stored, with uuids that count from 1, due one after the other, and a newer client secret
+     * than theirs: it issued none but the first `newer` of them.
+     */
+    async manyPairsAreOfAnOlderSecret(count: number, newer = 0) {
       await run(`TRUNCATE credentials, client_secrets`);
       await run(
         `INSERT INTO credentials (uuid, state, sealed_access_token, sealed_refresh_token, due_at, secret_version)
-          SELECT md5(i::text)::uuid, 'active', '\\x01', '\\x01', now() + interval '4 hours', 1
+          SELECT md5(i::text)::uuid, 'active', '\\x01', '\\x01', now() + interval '4 hours' + i * interval '1 ms',
+            CASE WHEN i <= :newer::int THEN 2 ELSE 1 END
           FROM generate_series(1, :count::int) i`,
-        { count },
+        { count, newer },
       );
       await run(`INSERT INTO client_secrets (version, sealed_secret, hash)
         VALUES (1, '\\x01', '\\x01'), (2, '\\x02', '\\x01')`);
@@ -624,9 +629,15 @@ function jobs(db: Queryable) {
     /** A job of the vendor's is due in so many seconds, or has been due if that is negative. */
     yourJobIsDueIn: (inSeconds: number, name: JobRow["name"] | null = null) =>
       run(`UPDATE your_jobs SET due_at = ${IN} WHERE ${JOBS}`, { inSeconds, name }),
-    /** No process ran the job since this regular time, which is due. */
+    /** No process ran the job since this regular time, which is due. A run that is under way would store another one. */
     yourJobWasLastPlannedFor: (name: JobRow["name"], at: Date) =>
-      run(`UPDATE your_jobs SET due_at = :at, regular_at = :at WHERE name = :name`, { name, at }),
+      eventually(async () => {
+        const planned = await run(
+          `UPDATE your_jobs SET due_at = :at, regular_at = :at WHERE name = :name AND leased_until IS NULL RETURNING name`,
+          { name, at },
+        );
+        return planned.length === 1;
+      }),
     /** The code of a release before had this job. */
     yourJobWasRemoved: (name: JobRow["name"]) =>
       run(
@@ -643,9 +654,16 @@ function jobs(db: Queryable) {
       ),
     /** The jobs of the vendor's that no process runs are due. */
     idleJobsAreDue: () => run(`UPDATE your_jobs SET due_at = now() WHERE leased_until IS NULL`),
-    /** The process that runs the vendor's job died or froze; its lease ended so long ago. */
-    yourJobLeaseIsOver: (sinceSeconds: number) =>
-      run(`UPDATE your_jobs SET leased_until = ${SINCE}`, { sinceSeconds }),
+    /** The process that runs the vendor's job died or froze; its lease (any, or that of this number) ended so long ago. */
+    yourJobLeaseIsOver: (
+      sinceSeconds: number,
+      lease: number | null = null,
+      name: JobRow["name"] | null = null,
+    ) =>
+      run(
+        `UPDATE your_jobs SET leased_until = ${SINCE} WHERE (:lease::int IS NULL OR lease = :lease) AND ${JOBS}`,
+        { sinceSeconds, lease, name },
+      ),
     /** The process was killed while it ran the vendor's job, after so many failed runs; its lease ended so long ago. */
     yourJobWasCutOff: ({ attempts, sinceSeconds }: { attempts: number; sinceSeconds: number }) =>
       run(
@@ -780,8 +798,17 @@ function database(db: Queryable) {
           WHERE (:role::text IS NULL OR role = :role) AND (:version::text IS NULL OR version = :version)`,
         { sinceSeconds, role, version },
       ),
+    /** The processes beat last so long ago. */
+    processesBeatAgo: (sinceSeconds: number) =>
+      run(`UPDATE processes SET beat_at = ${SINCE}`, { sinceSeconds }),
+    /** The database has refused writes of a process for so long. */
+    writesAreRefusedSince: (sinceSeconds: number) =>
+      run(`UPDATE processes SET refused_since = ${SINCE} WHERE refused_at IS NOT NULL`, { sinceSeconds }),
     /** The database last refused a write of a process so long ago. */
     writesWereRefused: (sinceSeconds: number) =>
-      run(`UPDATE processes SET refused_at = ${SINCE} WHERE refused_at IS NOT NULL`, { sinceSeconds }),
+      run(
+        `UPDATE processes SET refused_at = ${SINCE}, refused_since = least(refused_since, ${SINCE}) WHERE refused_at IS NOT NULL`,
+        { sinceSeconds },
+      ),
   };
 }

@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
-import { fileURLToPath, URL } from "node:url";
-import { transform } from "@swc/core";
+import { fileURLToPath, pathToFileURL, URL } from "node:url";
 import { tsImport } from "tsx/esm/api";
+import { compileInto } from "./compile.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Everything that a process may be started from, load, or read. */
@@ -67,14 +67,26 @@ async function compile(files, folder) {
   await writeFile(path.join(unfinished, "package.json"), `{"type":"module","version":"1.2.3"}`);
   await mkdir(path.join(unfinished, "src"));
   await writeFile(path.join(unfinished, "src/commit"), "0123456789ab");
-  for (const { name, content } of files) {
+  const isSource = ({ name }) => /\.tsx?$/.test(name);
+  const sources = files.filter(isSource).map(({ name }) => ({
+    in: path.join(root, name),
+    out: placeOf(name).replace(/\.tsx?$/, ""),
+  }));
+  await compileInto(unfinished, sources);
+  for (const { name, content } of files.filter((file) => !isSource(file))) {
     const file = path.join(unfinished, placeOf(name));
     await mkdir(path.dirname(file), { recursive: true });
-    if (!/\.tsx?$/.test(name)) await writeFile(file, content);
-    else await writeFile(file.replace(/\.tsx?$/, ".js"), await javascript(name, content));
+    await writeFile(file, content);
   }
+  await listCommands(path.join(unfinished, "src"));
   // Another run may have put the same folder there meanwhile.
   await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true }));
+}
+
+/** As dev/finish-build.mjs does. */
+async function listCommands(built) {
+  const kit = await import(pathToFileURL(path.join(built, "operator/commands/program.js")).href);
+  await writeFile(path.join(built, "kit-commands.json"), JSON.stringify(await kit.listCommands()));
 }
 
 /**
@@ -85,17 +97,4 @@ function placeOf(name) {
   return name
     .replace(/^src\/your-service\//, "your-service/")
     .replace(/^test\/support\/teapots\//, "src/your-service/");
-}
-
-/**
- * Compiled as in tests: `.swcrc` sets how types and JSX are handled. A process also needs imports with the new file
- * names.
- */
-async function javascript(name, content) {
-  const options = {
-    filename: path.join(root, name),
-    sourceMaps: false,
-    jsc: { rewriteRelativeImportExtensions: true },
-  };
-  return (await transform(content.toString("utf8"), options)).code;
 }

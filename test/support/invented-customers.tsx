@@ -1,6 +1,16 @@
 import { Refusal } from "../../src/errors.ts";
 import { requestSuspension } from "../../src/extend/suspension.ts";
-import { Bars, Card, Cards, Facts, PlanCard, StateOf, Table, Usage } from "../../src/parts/cards.tsx";
+import {
+  Bars,
+  Card,
+  Cards,
+  Facts,
+  PlanCard,
+  Sparkline,
+  StateOf,
+  Table,
+  Usage,
+} from "../../src/parts/cards.tsx";
 import { csv } from "../../src/parts/csv.ts";
 import type { Brand } from "../../src/people/brand.ts";
 import type {
@@ -94,6 +104,7 @@ const pages: CustomerPages<Offer, "move" | "empty", Place> = {
     render: (_resource, { link, form }) => (
       <Cards>
         <Card title="Cups of the last 30 days" isWhole>
+          <Sparkline title="Cups" values={CUPS} />
           <Bars title="Cups" of="Day" values={CUPS} />
           <p class="foot">{link("usage.csv", "Download all days as CSV")}</p>
         </Card>
@@ -216,7 +227,7 @@ export async function inventCustomers(
            + (SELECT count(*) FROM credentials WHERE state = 'grant_pending')::int AS left`,
       );
       return row!.left === 0;
-    }, 60_000);
+    });
   const full = async () => {
     throw new Refusal("There is no room in this region: choose another one.");
   };

@@ -3,7 +3,7 @@ import supertest from "supertest";
 import { openDatabase } from "../../src/database/database.ts";
 import type { Environment } from "../../src/environment.ts";
 import { runWeb } from "../../src/process/run-web.ts";
-import { aFreshDatabase } from "./database.ts";
+import { aFreshDatabase, forTests, patient } from "./database.ts";
 import { type Answer, PLAYED, playPlatform } from "./played-platform.ts";
 import { sellers } from "./sellers.ts";
 import { eventually, QUICK } from "./world.ts";
@@ -30,13 +30,13 @@ export async function aMockedPlatform(extra: Environment = {}, sells: keyof type
     ENCRYPTION_KEY: randomBytes(24).toString("hex"),
     ...PLAYED,
     SWEEP_CRON: "* * * * * *",
-    ...database.environment,
+    DATABASE_URL: patient(database.settings.url),
     ...extra,
   });
   const log: string[] = [];
   const logTo = { write: (line: string) => void log.push(line) };
   const service = await runWeb(config, { ...seller.parts, logTo, pace: AT_ONCE });
-  const db = openDatabase(database.settings);
+  const db = openDatabase({ ...database.settings, url: forTests(database.settings.url) });
   await Promise.all([service.ready, db.prisma()]);
   const { answers } = platform;
 

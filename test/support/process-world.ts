@@ -1,7 +1,8 @@
+import { pathToFileURL } from "node:url";
 import { aServiceProcess, type ServiceProcess } from "./process.ts";
-import type { program } from "./program.ts";
+import { program } from "./program.ts";
 import { tokenPairs } from "./token-pairs.ts";
-import { aWorld, type Wishes } from "./world.ts";
+import { aWorld, UNHURRIED, type Wishes } from "./world.ts";
 
 /**
  * A platform and a database whose service consists of real processes, started and ended by the test.
@@ -10,6 +11,12 @@ export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs
   const world = await aWorld(wishes);
   await world.service.stop();
   const { control } = world.sandbox;
+  const pace = JSON.stringify(pathToFileURL((programs ?? program)("src/pace.ts")).href);
+  /** Its function may be as slow as one of this process, see {@link UNHURRIED}; then the code of the test runs. */
+  const unhurried = ({ NODE_OPTIONS: code = "" }: Record<string, string>) => {
+    const own = before(`Object.assign((await import(${pace})).PACE, ${JSON.stringify(UNHURRIED)})`);
+    return { NODE_OPTIONS: `${own["NODE_OPTIONS"]} ${code}`.trim() };
+  };
   const running: ServiceProcess[] = [];
   const killAll = async () => {
     for (const each of running.splice(0)) {
@@ -27,7 +34,7 @@ export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs
       environment: Record<string, string> = {},
       mostFiles?: number,
     ) {
-      const settings = { ...world.environment, LOG_LEVEL: "info", ...environment };
+      const settings = { ...world.environment, LOG_LEVEL: "info", ...environment, ...unhurried(environment) };
       const started = await aServiceProcess(kind, settings, programs, mostFiles);
       running.push(started);
       if (started.url) control.partner({ partnerUrl: started.url });

@@ -48,7 +48,7 @@ export function tokenPairs(world: World) {
         Array.from({ length: count }, async () => (await control.install({ plan: "basic" })).addon.id),
       ),
     /** Waits for more than the 45 s for which a claim holds a row whose acknowledgement was lost. */
-    become: (uuids: string[], generation: number, withinMs = 60_000) =>
+    become: (uuids: string[], generation: number, withinMs?: number) =>
       eventually(async () => {
         const found = await world.rows(
           `SELECT state, generation, count(*)::int AS count FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY 1, 2`,

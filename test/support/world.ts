@@ -8,7 +8,7 @@ import { addonManifest } from "../../src/offer.ts";
 import type { Pace } from "../../src/pace.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
-import { aFreshDatabase } from "./database.ts";
+import { aFreshDatabase, forTests, patient } from "./database.ts";
 import { eventually } from "./eventually.ts";
 import { forged } from "./forged.ts";
 import { sellers } from "./sellers.ts";
@@ -63,23 +63,24 @@ export async function aWorld({
   const seller = sellers[sells];
   const manifest = addonManifest("teapots", parts.offer ?? seller.parts.offer);
   const sandbox = await startSandbox({ addonManifest: manifest, ...platform });
-  const environment = { ...environmentFor(sandbox), ...database.environment, ...extra };
+  const databaseOfService = { DATABASE_URL: patient(database.settings.url) };
+  const environment = { ...environmentFor(sandbox), ...databaseOfService, ...extra };
   const lines: string[] = [];
   const logTo = { write: (line: string) => void lines.push(line) };
   const start = async (change: Wishes = {}) => {
     const service = await runWeb(seller.config({ ...environment, ...change.environment }), {
       logTo,
-      pace: QUICK,
       ...seller.parts,
       ...parts,
       ...change.parts,
+      pace: { ...UNHURRIED, ...(change.parts?.pace ?? parts.pace ?? QUICK) },
     });
     await service.ready;
     sandbox.control.partner({ partnerUrl: service.url! });
     return service;
   };
   let service = await start();
-  const db = openDatabase(database.settings);
+  const db = openDatabase({ ...database.settings, url: forTests(database.settings.url) });
   let asked = 0;
   const quiet = async (uuids: string[]) => {
     await eventually(async () => {
@@ -137,8 +138,15 @@ export function opened<Made extends { close(): unknown }>(open: () => Promise<Ma
   return made;
 }
 
+/**
+ * A function that is slow only because the machine stands still is no slow one: its result is the answer, and not "later".
+ * Less than the platform waits for the answer.
+ */
+export const UNHURRIED = { vendorMs: 15_000 } satisfies Partial<Pace>;
+
 /** Shorter times than the service's own, so that tests do not wait for it. */
 export const QUICK: Partial<Pace> = {
+  ...UNHURRIED,
   exchangeAfterMs: 150,
   pauses: 0.1,
   lastOrdersMs: 25,

@@ -1,3 +1,4 @@
+import { retryWhileUnreachable } from "../../src/database/retry.ts";
 import { storeLook } from "../../src/resources/step-store.ts";
 import { lockedResource } from "../../src/resources/store.ts";
 import { aWorldOfAnOperator } from "../operator/pages/operator.ts";
@@ -50,7 +51,9 @@ it("a new name and a new attachment are found after a day and are one event; wha
 it("two looks that find the same at the same moment are one event", async () => {
   const { services } = operator.world.service;
   const app = { id: operator.control.addon(uuid).app.id, name: "other-name" };
-  const look = () => storeLook(services.db, { uuid, app, attached: 1, attachedAs: null });
+  // As a sweep does, if the machine stands still for longer than a statement waits for a lock.
+  const look = () =>
+    retryWhileUnreachable(() => storeLook(services.db, { uuid, app, attached: 1, attachedAs: null }));
   const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
   let looks: Promise<void>[] = [];
   await services.db.transaction(async (tx) => {

@@ -29,6 +29,8 @@ export interface Bench {
   says: string[];
   platform: Platform;
   databases: Databases;
+  /** The beginning of a command that runs on all processors; the bench itself, and what it starts, leaves out the service's. */
+  onAllProcessors: readonly string[];
   /** How many rows a work makes: so many with --quick, or so many without. */
   rows(quick: number, usual: number): number;
   /** The settings of a service on this database. */
@@ -77,6 +79,7 @@ export async function createBench(options: Options): Promise<Bench> {
     says: [`node ${process.versions.node}`, server.says, processors(), pinning.says],
     platform,
     databases,
+    onAllProcessors: pinning.forAnybody,
     rows: (quick, usual) => Math.ceil((options.quick ? quick : usual) * options.scale),
     settingsFor,
     startService: (kind, settings, where = "pinned") =>

@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { format } from "prettier";
-import { plots } from "./plots.ts";
+import type { Run } from "./medians.ts";
+import { plots } from "./plots.tsx";
 import { cells, COLUMNS } from "./report.ts";
 import type { Line } from "./works/work.ts";
 
@@ -22,13 +23,13 @@ const CARRIED: readonly (readonly [work: string, words: string])[] = [
 ];
 
 /** Writes the figures of a complete run into both pages, and the plots beside docs/performance.md. */
-export async function writeDocs(says: readonly string[], lines: readonly Line[]): Promise<void> {
+export async function writeDocs({ on, says, lines }: Run): Promise<void> {
   const drawings = plots(lines);
   mkdirSync(file(PLOTS), { recursive: true });
   for (const [name, { svg }] of Object.entries(drawings)) writeFileSync(file(PLOTS + name), svg);
 
   const images = Object.entries(drawings).map(([name, { title }]) => `![${title}](plots/${name})`);
-  const measured = `Measured on ${new Date().toISOString().slice(0, 10)}: ${says.join("; ")}.`;
+  const measured = `Measured on ${on}: ${says.join("; ")}.`;
   await writeFigures(PAGE, [measured, carriedTable(lines), ...images]);
   await writeFigures(BENCH_PAGE, [measured, markdownTable(lines)]);
 }

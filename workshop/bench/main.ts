@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { type Bench, createBench } from "./bench.ts";
 import { writeDocs } from "./docs.ts";
+import { mediansOf, readRun, type Run } from "./medians.ts";
 import { table } from "./report.ts";
 import { works } from "./works/all.ts";
 import { LEAST_RESOURCES } from "./works/growth.ts";
@@ -14,9 +15,10 @@ import type { Line, Work } from "./works/work.ts";
 // any answer was wrong or is not stored, with 2 if used wrongly.
 
 const USAGE = `npm run bench [-- --quick] [--only NAME]… [--seconds OF-A-ROUND] [--scale PART-OF-THE-ROWS] [--resources N] [--json] [--write-docs] [--dist FOLDER]
+npm run bench -- --write-docs FILE…   the medians of runs with --json, in place of a run
 NAME: ${works.map(({ name }) => name).join(", ")}`;
 
-const values = readOptions();
+const { values, positionals: files } = readOptions();
 if (values.help) {
   console.log(USAGE);
   process.exit();
@@ -33,11 +35,23 @@ if (values["write-docs"] && (only.length > 0 || quick || scale !== 1 || resource
     2,
     "--write-docs writes the figures of a whole run: leave --only, --quick, --scale and --resources out.",
   );
+if (files.length > 0 && !values["write-docs"])
+  exit(2, `${files.join(", ")}: files are read with --write-docs only.\n${USAGE}`);
 if (!(roundMs > 0)) exit(2, "--seconds is how long a round lasts: a number above zero.");
 if (!(scale > 0)) exit(2, "--scale is the part of the usual rows that is made: a number above zero.");
 if (resources !== undefined && !(resources > LEAST_RESOURCES))
   exit(2, `--resources is among how many growth is measured: a number above ${LEAST_RESOURCES}.`);
 if (!existsSync(path.join(dist, "web.js"))) exit(2, `There is no built service in ${dist}: npm run build`);
+
+const [file, ...others] = files;
+if (file !== undefined) {
+  try {
+    await writeDocs(mediansOf([readRun(file), ...others.map(readRun)]));
+  } catch (error) {
+    exit(1, wordsOf(error));
+  }
+  process.exit();
+}
 
 /** After a stop, the clean-up may take this long. */
 const LONGEST_CLOSE_MS = 10_000;
@@ -66,13 +80,15 @@ const made = (await Promise.race([creating.catch(() => null), afterAStop])) ?? e
 const { says, close } = made;
 await Promise.race([close().catch((error: unknown) => isStopped || say(wordsOf(error))), afterAStop]);
 if (isStopped) exit(1, "Stopped.");
-if (faults.length === 0 && values["write-docs"]) await writeDocs(says, lines);
+if (faults.length === 0 && values["write-docs"]) await writeDocs(runOf(says));
 exit(faults.length > 0 ? 1 : 0, faults.map((fault) => `WRONG  ${fault}`).join("\n"));
 
 async function measureAll(): Promise<void> {
   const bench = await creating;
   say(bench.says.join(" · "));
-  for (const work of works.filter(({ name }) => only.length === 0 || only.includes(name))) {
+  for (const work of works.filter((each) =>
+    only.length === 0 ? !each.isOnlyWhenNamed : only.includes(each.name),
+  )) {
     const startedAt = performance.now();
     try {
       lines.push(...(await measure(bench, work)));
@@ -83,7 +99,11 @@ async function measureAll(): Promise<void> {
       say(`WRONG  ${faults.at(-1)}`);
     }
   }
-  console.log(json ? JSON.stringify({ says: bench.says, lines, faults }, null, 2) : `\n${table(lines)}`);
+  console.log(json ? JSON.stringify(runOf(bench.says), null, 2) : `\n${table(lines)}`);
+}
+
+function runOf(says: readonly string[]): Run {
+  return { on: new Date().toISOString().slice(0, 10), says, lines, faults };
 }
 
 /**
@@ -108,6 +128,7 @@ function wordsOf(error: unknown): string {
 function readOptions() {
   try {
     return parseArgs({
+      allowPositionals: true,
       options: {
         help: { type: "boolean", default: false },
         only: { type: "string", multiple: true, default: [] },
@@ -119,7 +140,7 @@ function readOptions() {
         "write-docs": { type: "boolean", default: false },
         dist: { type: "string", default: fileURLToPath(new URL("../../dist", import.meta.url)) },
       },
-    }).values;
+    });
   } catch (error) {
     return exit(2, `${(error as Error).message}\n${USAGE}`);
   }

@@ -5,6 +5,7 @@ export const COLUMNS = [
   "floor",
   "subject",
   "ratio",
+  "of runs",
   "target",
   "p50 ms",
   "p99 ms",
@@ -25,12 +26,13 @@ export function table(lines: readonly Line[]): string {
 }
 
 export function cells(line: Line): string[] {
-  const { work, unit, floor, subject, ratio, target, sample = {} } = line;
+  const { work, unit, floor, subject, ratio, runs = [], target, sample = {} } = line;
   return [
     work,
     floor ? `${floor.name} ${figure(floor.value)}` : "",
     `${figure(subject)} ${unit}`,
     ratio === null ? "" : ratio.toFixed(2),
+    runs.map((run) => (ratio === null ? figure(run) : run.toFixed(2))).join(" "),
     [
       target.atLeast !== undefined && `≥ ${target.atLeast}`,
       target.atMost !== undefined && `≤ ${target.atMost}`,

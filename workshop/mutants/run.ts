@@ -13,7 +13,7 @@ import { runTest, type Verdict } from "./run-test.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** What the tests read. */
-const COPIED = ["src", "test", "packages", "dev", "examples", "prisma", "package.json", "tsconfig.json", "tsconfig.build.json", "prisma.config.ts", "jest.config.js", ".swcrc"]; // prettier-ignore
+const COPIED = ["src", "test", "packages", "dev", "examples", "prisma", "package.json", "tsconfig.json", "tsconfig.build.json", "prisma.config.ts", "jest.config.js"]; // prettier-ignore
 
 const patches = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".patch"));
 const wanted = process.argv.slice(2);

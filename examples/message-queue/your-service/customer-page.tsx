@@ -1,4 +1,4 @@
-import { Bars, Card, Cards, ConfigVars, Facts, PlanCard, StateOf } from "../parts/cards.tsx";
+import { Bars, Card, Cards, ConfigVars, Facts, PlanCard, Sparkline, StateOf } from "../parts/cards.tsx";
 import { csv } from "../parts/csv.ts";
 import type { CustomerDownloads, CustomerPage, CustomerPages } from "../people/contract.ts";
 import { offer } from "./plans.ts";
@@ -40,6 +40,7 @@ export const createCustomerPage =
           />
         </Card>
         <Card title="Messages">
+          <Sparkline title="Messages a day" values={await usage.ofLastDays(resource.uuid)} empty="" />
           <p>{await usage.ofMonth(resource.uuid)} messages in the last 30 days</p>
           <p class="foot">{page.link("usage", "Day by day")}</p>
         </Card>

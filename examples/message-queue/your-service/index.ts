@@ -24,7 +24,8 @@ export function createYourService(
     const wish = { plan, ...limits, ...features, ...options };
     const { isReady, url, key } = await brokers.in(resource.region).put(uuid, wish, signal);
     if (!isReady) return { later: "Your queue is being made; this takes some minutes.", againInSeconds: 10 };
-    return { config: { PIGEON_URL: url, PIGEON_KEY: key }, message: "Your queue is open: see PIGEON_URL." };
+    const message = "Your queue is open: its address is in your app's config vars.";
+    return { config: { PIGEON_URL: url, PIGEON_KEY: key }, message };
   }
 
   return {

@@ -26,7 +26,7 @@ export function createYourService(
     close: product.close,
 
     async provision(resource) {
-      return drawer(resource, "Your drawer is open: its address is in DRAWER_URL.");
+      return drawer(resource, "Your drawer is open: its address is in your app's config vars.");
     },
 
     async changePlan(resource) {
@@ -41,7 +41,7 @@ export function createYourService(
 
     // It needs nothing of the platform, so it works for a resource without tokens, too.
     async finish(resource) {
-      return drawer(resource, "Your drawer is open: its address is in DRAWER_URL.");
+      return drawer(resource, "Your drawer is open: its address is in your app's config vars.");
     },
 
     async deprovision({ uuid, signal }) {

@@ -32,12 +32,23 @@ export function reportFiles(options: Options) {
         }
       }
     },
-    write(report: Report): void {
-      for (const { file, form } of wanted) writeFileSync(file, FORMS[form].of(report));
-    },
+    write: (report: Report) => writeAll((form) => FORMS[form].of(report)),
     /** In place of an older report, if the run came to no verdict. */
-    writeFailure(message: string): void {
-      for (const { file, form } of wanted) writeFileSync(file, FORMS[form].ofFailure(message));
-    },
+    writeFailure: (message: string) => writeAll((form) => FORMS[form].ofFailure(message)),
   };
+
+  /**
+   * Returns a sentence for each file that could not be written: what could be written before the run may be full, or
+   * gone, after it, and the verdict is then still to be shown.
+   */
+  function writeAll(textOf: (form: keyof typeof FORMS) => string): string[] {
+    return wanted.flatMap(({ file, form }) => {
+      try {
+        writeFileSync(file, textOf(form));
+        return [];
+      } catch (error) {
+        return [`The report was not written with --${form}: ${(error as Error).message}`];
+      }
+    });
+  }
 }

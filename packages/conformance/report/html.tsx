@@ -2,7 +2,16 @@ import type { ComponentChildren, VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import type { Verdict } from "../rule.ts";
 import { groups } from "../rules/index.ts";
-import { countOf, howToJudgeMore, isFit, type Outcome, outcomeOf, type Report } from "./report.ts";
+import {
+  countOf,
+  howToJudgeMore,
+  isFit,
+  isStopped,
+  type Outcome,
+  outcomeOf,
+  type Report,
+  stopped,
+} from "./report.ts";
 
 /** How each outcome is called, and its mark. */
 const WORDS: Record<Outcome, [mark: string, word: string]> = {
@@ -24,6 +33,7 @@ export function htmlReport(report: Report, at: Date): string {
   return page(
     <>
       <h1>{isFit(report) ? "Every must-rule that could be judged holds" : "Not fit for the platform yet"}</h1>
+      {isStopped(report) && <p>{stopped(report)}</p>}
       <p>
         {report.url}, {at.toISOString().slice(0, 16).replace("T", " ")} UTC, {Math.round(report.ms / 1000)} s
       </p>

@@ -7,10 +7,12 @@ import {
   howToJudgeMore,
   isFit,
   isJudged,
+  isStopped,
   isWhole,
   type Outcome,
   outcomeOf,
   type Report,
+  stopped,
   UNJUDGED,
 } from "./report.ts";
 
@@ -27,24 +29,43 @@ export function humanReport(report: Report, paint: Paint): string {
   const parts = groups.map(({ title, rules }) => {
     const own = report.verdicts.filter(({ rule }) => rules.includes(rule));
     if (own.length === 0) return "";
-    return [
-      paint.bold(title),
-      ...(unjudgedAlike(own, paint) ?? own.map((verdict) => told(verdict, paint))),
-      "",
-    ].join("\n");
+    return [paint.bold(title), ...inGroup(own, paint), ""].join("\n");
   });
   return [...parts.filter((part) => part !== ""), ending(report, paint)].join("\n");
 }
 
-/** A group whose rules all could not be judged for the same reason is one line. */
-function unjudgedAlike(verdicts: readonly Verdict[], paint: Paint): string[] | null {
-  const [first, ...others] = verdicts;
-  const why = first!.status === "not_applicable" ? "not applicable" : "skipped";
-  const isSame = ({ status, reason }: Verdict) =>
-    status === first!.status && status === why.replace(" ", "_") && reason === first!.reason;
-  if (!verdicts.every(isSame) || others.length === 0) return null;
-  const ids = `${first!.rule.id} to ${others.at(-1)!.rule.id}`;
-  return [paint.dim(`  – ${wrapped(`${ids}: ${why}: ${safe(first!.reason ?? "")}`, " ".repeat(4))}`)];
+/** Each rule of a group; those that could not be judged for the same reason are one line, after the others. */
+function inGroup(verdicts: readonly Verdict[], paint: Paint): string[] {
+  const alike = new Map<string, Verdict[]>();
+  for (const verdict of verdicts) {
+    if (verdict.status !== "skipped" && verdict.status !== "not_applicable") continue;
+    const reason = `${verdict.status} ${verdict.reason}`;
+    alike.set(reason, [...(alike.get(reason) ?? []), verdict]);
+  }
+  const lines = [...alike.values()].filter(({ length }) => length > 1);
+  const alone = verdicts.filter((verdict) => !lines.some((line) => line.includes(verdict)));
+  return [
+    ...alone.map((verdict) => told(verdict, paint)),
+    ...lines.map((line) => {
+      const { status, reason } = line[0]!;
+      const why = status === "not_applicable" ? "not applicable" : "skipped";
+      const text = `${idsOf(line, verdicts)}: ${why}: ${safe(reason ?? "")}`;
+      return paint.dim(`  – ${wrapped(text, " ".repeat(4))}`);
+    }),
+  ];
+}
+
+/** The ids of some rules of a group, those that follow each other as `A to B`. */
+function idsOf(some: readonly Verdict[], group: readonly Verdict[]): string {
+  const runs: Verdict[][] = [];
+  for (const verdict of some) {
+    const last = runs.at(-1);
+    if (last && group.indexOf(verdict) === group.indexOf(last.at(-1)!) + 1) last.push(verdict);
+    else runs.push([verdict]);
+  }
+  return runs
+    .map((run) => (run.length === 1 ? run[0]!.rule.id : `${run[0]!.rule.id} to ${run.at(-1)!.rule.id}`))
+    .join(", ");
 }
 
 const MARKS: Record<Outcome, (paint: Paint) => string> = {
@@ -93,6 +114,7 @@ function ending(report: Report, paint: Paint): string {
 }
 
 function unfit(report: Report): string {
+  if (isStopped(report)) return stopped(report);
   if (countOf(report, "broken") > 0) return "The service is not fit for the platform yet.";
   return isWhole(report) || !isJudged(report)
     ? "Nothing could be judged."

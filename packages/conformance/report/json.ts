@@ -1,10 +1,12 @@
 import type { Rule } from "../rule.ts";
 import { groups } from "../rules/index.ts";
-import { countOf, isFit, optionsNotGiven, outcomeOf, type Report } from "./report.ts";
+import { sourceOf } from "../sections.ts";
+import { countOf, isFit, isStopped, optionsNotGiven, outcomeOf, type Report, stopped } from "./report.ts";
 
 /** The report as one JSON document, for machines. */
 export function jsonReport(report: Report) {
   return {
+    ...(isStopped(report) && { id: "interrupted", message: stopped(report) }),
     ok: isFit(report),
     service: report.url,
     ms: report.ms,
@@ -32,5 +34,5 @@ export function rulesJson(rules: readonly Rule[]) {
 function told(rule: Rule) {
   const { id, title, severity, section, mend } = rule;
   const group = groups.find(({ rules }) => rules.includes(rule))!.title;
-  return { id, title, group, severity, section, mend };
+  return { id, title, group, severity, section, source: sourceOf(section), mend };
 }

@@ -3,7 +3,10 @@ import type { Verdict } from "../rule.ts";
 /** The result of a run, from which all forms of the report are made. */
 export interface Report {
   url: string;
+  /** Of the rules that were judged: not of all, if the run was stopped. */
   verdicts: readonly Verdict[];
+  /** How many rules have no verdict because the run was stopped. */
+  unreached: number;
   ms: number;
   /** The uuids of resources that the service did not deprovision. */
   left: readonly string[];
@@ -33,14 +36,21 @@ export function isJudged({ verdicts }: Report): boolean {
   return verdicts.some((verdict) => !(outcomeOf(verdict) in UNJUDGED));
 }
 
+/** Whether the run was stopped before each rule had its verdict. */
+export const isStopped = ({ unreached }: Report) => unreached > 0;
+
+/** What is to be said of a run that was stopped. */
+export const stopped = ({ verdicts: { length }, unreached }: Report) =>
+  `Stopped after ${length} of ${length + unreached} rules; the others are not judged.`;
+
 /** Whether the checker itself completed each rule. If not, the service is neither fit nor unfit. */
 export function isWhole(report: Report): boolean {
   return countOf(report, "checker_failed") === 0;
 }
 
-/** Fit: no must-rule is broken, at least one rule was judged, and the checker did not fail at any. */
+/** Fit: the run came to its end, no must-rule is broken, at least one rule was judged, and the checker failed at none. */
 export function isFit(report: Report): boolean {
-  return countOf(report, "broken") === 0 && isJudged(report) && isWhole(report);
+  return countOf(report, "broken") === 0 && isJudged(report) && isWhole(report) && !isStopped(report);
 }
 
 /** The options that were not given, each with the number of rules that it would have judged, the most first. */

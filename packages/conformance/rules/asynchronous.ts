@@ -6,13 +6,11 @@ import {
   begunWithTokens,
   callOf,
   completed,
-  exchangeOf,
   firstReply,
   isApi,
   isConfigPush,
   isDone,
   isMark,
-  isRefresh,
   laterOnce,
   laterPlan,
   marked,
@@ -26,9 +24,10 @@ import {
 import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
-import { firstTimes, type Reaction } from "../stage/script.ts";
-import type { Resource, Stage } from "../stage/stage.ts";
-import { jsonReply, membersIn } from "../stage/wire.ts";
+import { firstTimes } from "../stage/script.ts";
+import type { Stage } from "../stage/stage.ts";
+import { membersIn } from "../stage/wire.ts";
+import { despiteFaults, withPauses } from "./api-fails.ts";
 
 const section = assumed(2);
 const API_VERSION = /^application\/vnd\.[\w.-]+\+json(;.*)?;version=3(\.[\w.-]+)?(;.*)?$/i;
@@ -70,34 +69,6 @@ function pushed(text: string): { name: unknown; value: unknown }[] | null {
   return isList ? (config as { name: unknown; value: unknown }[]) : null;
 }
 
-/** A service can do without what it reads, but its changes have to arrive. */
-const isChange = (call: Call) => isApi(call) && call.method !== "GET";
-
-/**
- * Runs two asynchronous provisions: in one, `reaction` meets the first setting of config vars (or else the first other
- * change), in the other, the call that ends the provision. Throws Broken unless both end and their config vars arrive.
- */
-async function despite(stage: Stage, reaction: () => Reaction, what: string): Promise<Resource[]> {
-  const plain = await completed(stage);
-  const hasPushed = stage.callsOf(plain).some((call) => isConfigPush(call) && isDone(call));
-  const isFirst = hasPushed ? isConfigPush : (call: Call) => isChange(call) && !isMark(call);
-  const failing = { "first change at": isFirst, "end of the provision told to": isMark };
-  const resources: Resource[] = [];
-  for (const isMeant of Object.values(failing))
-    resources.push(await begun(stage, { react: firstTimes(1, isMeant, reaction) }));
-  for (const [nth, [which, isMeant]] of Object.entries(failing).entries()) {
-    const once = `The ${which} the platform API was answered with ${what} once, and`;
-    await exchangeOf(stage, resources[nth]!);
-    await callOf(stage, resources[nth]!, isMeant);
-    const mark = await markOf(stage, resources[nth]!);
-    holds(mark, `${once} the provision was never completed.`);
-    const push =
-      hasPushed && (await callOf(stage, resources[nth]!, (call) => isConfigPush(call) && isDone(call)));
-    holds(push || !hasPushed, `${once} the config vars never arrived.`);
-  }
-  return resources;
-}
-
 export const asynchronous: RuleGroup = {
   title: "Asynchronous provisioning",
   rules: [
@@ -137,7 +108,7 @@ export const asynchronous: RuleGroup = {
       severity: "must",
       mend: "Call it with the resource's own token when all is ready; the platform gives up after 12 hours.",
       isPatient: true,
-      follows: ["ASYNC-05", "ASYNC-07", "ASYNC-08"],
+      follows: ["PROV-05", "ASYNC-05", "ASYNC-06", "ASYNC-07", "ASYNC-08"],
       async check(stage) {
         const resource = await begunWithTokens(stage);
         const seconds = Math.round(stage.settings.patience.eventMs / 1000);
@@ -170,9 +141,13 @@ export const asynchronous: RuleGroup = {
     {
       id: "ASYNC-05",
       title: "They are sent as {config: [{name, value}]} in JSON",
-      section: platform("Add-on config update body"),
+      section: platform(
+        "Add-on config update body",
+        "array of objects, each with `name` (string) and `value` (string)",
+      ),
       severity: "must",
       mend: "Send a list of objects with name and value, both texts, and Content-Type: application/json.",
+      follows: ["PROV-04"],
       isPatient: true,
       async check(stage) {
         const { headers, text } = await push(stage);
@@ -194,6 +169,7 @@ export const asynchronous: RuleGroup = {
       section,
       severity: "must",
       mend: "Declare each config var in the manifest, with its prefix.",
+      follows: ["PROV-05", "PROV-06"],
       isPatient: true,
       async check(stage) {
         const config = pushed((await push(stage)).text);
@@ -208,7 +184,7 @@ export const asynchronous: RuleGroup = {
     {
       id: "ASYNC-07",
       title: "Calls to the platform API ask for version 3",
-      section: platform("Versioning"),
+      section: platform("Versioning", "the version is selected by the `Accept` header"),
       severity: "must",
       mend: "Send Accept: application/vnd.svc+json; version=3.",
       isPatient: true,
@@ -222,19 +198,28 @@ export const asynchronous: RuleGroup = {
     {
       id: "ASYNC-08",
       title: "They are made with the resource's own access token",
-      section: platform("Add-on partner endpoints"),
+      section: platform("Add-on partner endpoints", "Authenticated with the resource-scoped access token"),
       severity: "must",
       mend: "Send Authorization: Bearer and the token that was exchanged for this resource.",
-      isPatient: true,
-      follows: ["SECR-03"],
+      isLast: true,
+      follows: ["SECR-03", "TOK-09"],
       async check(stage) {
-        const resource = await begunToEnd(stage);
-        const isOwn = ({ headers }: Call) => {
+        const tokenOf = ({ headers }: Call) => {
           const [, shown = ""] = /^Bearer (.+)$/i.exec(headers.authorization ?? "") ?? [];
-          const token = stage.books.tokens.get(shown);
-          return token?.kind === "access" && token.uuid === resource.uuid;
+          return stage.books.tokens.get(shown);
         };
+        const isOwn = (call: Call) => {
+          const token = tokenOf(call);
+          return token?.kind === "access" && token.uuid === call.uuid;
+        };
+        const mixedUp = () =>
+          stage.books.calls.some((call) => isApi(call) && tokenOf(call) && call.uuid && !isOwn(call));
+        const resource = await begunToEnd(stage).catch((error: unknown) => {
+          holds(!mixedUp(), "A resource was called with the access token of another one.");
+          throw error;
+        });
         holds(apiCalls(stage, resource).every(isOwn), "A call was made without it, or with another.");
+        holds(!mixedUp(), "A resource was called with the access token of another one.");
       },
     },
     {
@@ -258,64 +243,18 @@ export const asynchronous: RuleGroup = {
         );
       },
     },
-    {
-      id: "ASYNC-10",
-      title: "A 503 of the platform API only delays the end",
-      section: assumed(4),
-      severity: "must",
-      mend: "Try each call again, a little later each time.",
-      isPatient: true,
-      check: (stage) =>
-        despite(
-          stage,
-          () => ({ reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) }),
-          "503",
-        ),
-    },
-    {
-      id: "ASYNC-11",
-      title: "A 429 of the platform API only delays the end",
-      section: platform("Limits"),
-      severity: "must",
-      mend: "Wait, for Retry-After where there is one, and try again.",
-      isPatient: true,
-      follows: ["ASYNC-10"],
-      check: (stage) =>
-        despite(
-          stage,
-          () => ({
-            reply: jsonReply(429, { id: "rate_limit", message: "Too many." }, { "retry-after": "1" }),
-          }),
-          "429",
-        ),
-    },
-    {
-      id: "ASYNC-12",
-      title: "A 401 of the platform API leads to a refresh, and the call is made again",
-      section: platform("States and transitions"),
-      severity: "must",
-      mend: "An access token may end early. Refresh it at a 401, then repeat the call with the new one.",
-      isPatient: true,
-      follows: ["TOK-02", "TOK-03", "ASYNC-10", "ASYNC-11"],
-      async check(stage) {
-        const reply = jsonReply(401, {
-          id: "unauthorized",
-          message: "The access token is not valid any more.",
-        });
-        const refreshed = (resource: Resource) =>
-          stage.callsOf(resource).some((call) => isRefresh(call) && isDone(call));
-        const isMet = (resource: Resource) => stage.callsOf(resource).some((call) => call.reply === reply);
-        const resources = await despite(stage, () => ({ reply }), "401");
-        holds(resources.filter(isMet).every(refreshed), "After a 401 no token was refreshed.");
-      },
-    },
+    ...despiteFaults,
     {
       id: "ASYNC-13",
       title: "Tokens are taken as they are, whatever their length and beginning",
-      section: platform("Token response (authorization service)"),
-      severity: "must",
+      section: platform(
+        "Token response (authorization service)",
+        "Tokens without the prefix were issued before the prefix was introduced",
+      ),
+      severity: "should",
       mend: "Keep tokens as texts; check no prefix, cut nothing off.",
       isPatient: true,
+      follows: ["ASYNC-08"],
       async check(stage) {
         await completed(stage);
         const disguise = (token: string) => `older.${token.replace(/^SVCK-/, "")}_${"x".repeat(300)}`;
@@ -344,6 +283,7 @@ export const asynchronous: RuleGroup = {
         holds(again === 0, `It was told ${again + 1} times.`);
       },
     },
+    ...withPauses,
   ],
 };
 

@@ -16,7 +16,9 @@ const BLANKS: Record<string, string> = { n: "\n", r: "\n", t: " " };
  * way.
  */
 function showsStack({ text }: Reply): boolean {
-  const unescaped = text.replace(/\\(.)/g, (_all, letter: string) => BLANKS[letter] ?? letter);
+  const unescaped = text
+    .replace(/\\u00([01][0-9a-f])/gi, (_all, code: string) => String.fromCharCode(parseInt(code, 16)))
+    .replace(/\\(.)/g, (_all, letter: string) => BLANKS[letter] ?? letter);
   const lines = (written: string) => written.replace(/<br *\/?>/gi, "\n").replaceAll("&nbsp;", " ");
   return [text, unescaped].some((written) => STACK.test(lines(written)));
 }
@@ -29,11 +31,15 @@ function isTold({ text, headers }: Reply): boolean {
 
 const MOST_LISTED = 5;
 
+/** What was called, and how that was answered: the same for all resources. */
+const kindOf = ({ to = "", status }: Reply) =>
+  `${to.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/gi, "{uuid}")} with ${status}`;
+
 /** Each kind of call once, with its status and the rules for which it was made. */
 function listed(replies: readonly Reply[]): string {
   const kinds = new Map<string, Set<string>>();
-  for (const { to = "", status, rule } of replies) {
-    const kind = `${to.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/gi, "{uuid}")} with ${status}`;
+  for (const { rule, ...reply } of replies) {
+    const kind = kindOf(reply);
     const rules = kinds.get(kind) ?? new Set();
     kinds.set(kind, rule === undefined ? rules : rules.add(rule));
   }
@@ -51,6 +57,7 @@ export const errors: RuleGroup = {
       section,
       severity: "must",
       mend: "Answer with a machine word in id and a sentence in message: the customer reads it.",
+      follows: ["PROV-02"],
       async check(stage) {
         await plainAnswer(stage);
         const reply = firstReply(await strangePlan(stage));
@@ -68,6 +75,7 @@ export const errors: RuleGroup = {
       section,
       severity: "should",
       mend: "Give all errors one shape, those of the framework too.",
+      follows: ["PROV-02", "REQ-11"],
       async check({ service, settings }) {
         const below = `/${randomUUID()}`;
         const authorization = basic(settings.addonId, "wrong");
@@ -110,11 +118,15 @@ export const errors: RuleGroup = {
         // Many servers answer 501 to an unknown method, which HTTP-04 accepts.
         const failures = repliesOf(stage).filter(({ status }) => status >= 500 && status !== 501);
         if (failures.length === 0) return;
-        // What broke another rule, or kept it from being judged, is reported there.
+        // What broke another rule, or kept it from being judged, is reported there, and so is the same kind of call if
+        // another rule made it too.
         const reported = others.filter(({ status }) => status === "failed" || status === "skipped");
         const isOf = (id: string) => (reply: Reply) => reply.rule === id;
-        const own = failures.filter((reply) => !reported.some((each) => isOf(each.rule.id)(reply)));
-        holds(own.length === 0, `${own.length} calls were answered with a 5xx: ${listed(own)}.`);
+        const isReported = (reply: Reply) => reported.some((each) => isOf(each.rule.id)(reply));
+        const kinds = new Set(failures.filter(isReported).map(kindOf));
+        const own = failures.filter((reply) => !kinds.has(kindOf(reply)));
+        const calls = own.length === 1 ? "1 call was" : `${own.length} calls were`;
+        holds(own.length === 0, `${calls} answered with a 5xx: ${listed(own)}.`);
         const first = reported.find(({ rule }) => failures.some(isOf(rule.id)))!.rule.id;
         needs(false, `only calls of broken rules were answered with a 5xx: ${listed(failures)}.`, first);
       },

@@ -10,7 +10,6 @@ import {
   isExchange,
   isRefresh,
   isRefusal,
-  isToldInAddress,
   needsSecret,
   notExchanged,
   plain,
@@ -22,14 +21,14 @@ import {
   strangePlan,
 } from "../probes.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
-import { assumed, platform } from "../sections.ts";
+import { assumed, platform, rfc } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { firstTimes } from "../stage/script.ts";
 import type { Resource, Stage } from "../stage/stage.ts";
 import { jsonReply } from "../stage/wire.ts";
+import { exchangesOtherEnds } from "./requests.ts";
 
-const states = platform("States and transitions");
-const endpoint = platform("Authorization service");
+const endpoint = platform("Authorization service", "Form-encoded (`application/x-www-form-urlencoded`)");
 
 /** Throws Broken if the exchange breaks this rule. */
 function right(id: string, call: Call, stage: Stage): void {
@@ -43,16 +42,22 @@ export const exchange: RuleGroup = {
     {
       id: "EXCH-01",
       title: "The grant code is exchanged for tokens",
-      section: states,
+      section: platform(
+        "What the service does",
+        "the partner receives a one-time grant code and exchanges it",
+      ),
       severity: "must",
       mend: "POST the code to the platform's /oauth/token within five minutes, as soon as the request is answered.",
       isPatient: true,
       async check(stage) {
         await plainAnswer(stage);
         const resource = await plain(stage);
+        const otherEnds = exchangesOtherEnds(stage);
         if (await exchangeOf(stage, resource)) return;
         const why = notExchanged(stage, resource);
         if (why.broken !== "EXCH-01") throw why;
+        const reads = "the end of a grant has to be read as the platform's document has it first.";
+        needs(!(await otherEnds), reads, "REQ-05");
         const last = stage.callsOf(resource).findLast(isExchange);
         const seconds = Math.round(stage.settings.patience.eventMs / 1000);
         holds(
@@ -72,7 +77,7 @@ export const exchange: RuleGroup = {
     {
       id: "EXCH-02",
       title: "It is not exchanged before the provision request is answered",
-      section: states,
+      section: platform("Events", "The partner must answer with a success code before exchanging the grant"),
       severity: "must",
       mend: "Answer first. Until the platform has seen a success, the code is worth nothing.",
       isPatient: true,
@@ -89,7 +94,7 @@ export const exchange: RuleGroup = {
     {
       id: "EXCH-03",
       title: "It is exchanged once",
-      section: states,
+      section: platform("What the service does", "one-time grant code"),
       severity: "must",
       mend: "Make the exchange one durable piece of work for each resource, and remember that it was done.",
       isPatient: true,
@@ -109,7 +114,7 @@ export const exchange: RuleGroup = {
     {
       id: "EXCH-04",
       title: "The code of a refused provision is not sent",
-      section: states,
+      section: platform("Errors", "Grant code invalidated; provisioning deemed permanently failed"),
       severity: "must",
       mend: "Exchange only what you have answered with 200 or 202: the others' codes are invalid.",
       isPatient: true,
@@ -164,6 +169,9 @@ export const exchange: RuleGroup = {
       async check(stage) {
         const call = await plainAttempt(stage);
         needs(Object.keys(call.form).length > 0, "the exchange has to be a form first.", "EXCH-05");
+        // Who sends it in the address instead does one thing wrong.
+        const isElsewhere = !call.form["client_secret"] && tellsSecretInAddress(stage, call);
+        needs(!isElsewhere, "the client secret has to be kept out of the address first.", "EXCH-09");
         right("EXCH-07", call, stage);
       },
     },
@@ -184,14 +192,14 @@ export const exchange: RuleGroup = {
     {
       id: "EXCH-09",
       title: "Neither code nor client secret is sent in an address",
-      section: endpoint,
+      section: `${endpoint}; ${rfc(6749, "2.3.1")}`,
       severity: "must",
       mend: "Put them into the body: addresses end up in logs.",
       isLast: true,
+      follows: ["EXCH-05"],
       async check(stage) {
         await plainAttempt(stage);
-        const told = stage.books.calls.find((call) => isExchange(call) && isToldInAddress(call));
-        holds(!told, "A member of the form stands in the token endpoint's address.");
+        for (const call of stage.books.calls.filter(isExchange)) right("EXCH-09", call, stage);
         const found = stage.books.calls.find((call) => isRefresh(call) && tellsSecretInAddress(stage, call));
         holds(!found, "The client secret stands in the address of a refresh.");
       },
@@ -233,7 +241,7 @@ export const exchange: RuleGroup = {
     {
       id: "EXCH-12",
       title: "An answer of the token endpoint with more in it than expected is taken",
-      section: platform("Token response (authorization service)"),
+      section: `${rfc(6749, "5.1")}; ${assumed(3)}`,
       severity: "must",
       mend: "Ignore members you do not know, and take 200 and 201 alike.",
       isPatient: true,

@@ -94,10 +94,14 @@ export const idempotence: RuleGroup = {
       section,
       severity: "must",
       mend: "Let a unique constraint on the uuid decide who makes the resource; the other waits and answers the same.",
+      follows: ["HTTP-05"],
       async check(stage) {
         await repeatsWell(stage);
         for (let round = 0; round < ROUNDS; round++) {
           const pairs = await Promise.all(Array.from({ length: PAIRS }, () => pair(stage)));
+          const isBusy = ({ status }: Reply) => status === 429 || status >= 500;
+          const areBusy = pairs.some((both) => both.every(isBusy));
+          needs(!areBusy, `${2 * PAIRS} provisions at the same moment have to be accepted first.`, "HTTP-05");
           for (const [one, two] of pairs) {
             const both = isSuccess(one) && isSuccess(two);
             holds(both, `They were answered with ${shown(one)} and ${shown(two)}.`);

@@ -6,10 +6,12 @@ import {
   answeredWithSuccess,
   begun,
   completed,
+  firstReply,
   hadTokens,
   installed,
   isRefusal,
   isSuccess,
+  knowsWhatIs,
   marked,
   membersOf,
   otherPlan,
@@ -20,7 +22,7 @@ import {
   repeatsWell,
   whileExchangeFails,
 } from "../probes.ts";
-import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
+import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import type { Resource, Stage } from "../stage/stage.ts";
 
@@ -66,6 +68,7 @@ export const planChange: RuleGroup = {
       section,
       severity: "must",
       mend: "Answer as to a provision: {config?, message?}, and say so in Content-Type.",
+      follows: ["PROV-02", "PROV-04", "PROV-05", "PROV-06"],
       async check(stage) {
         const { reply } = await changed(stage);
         needs(isSuccess(reply), "a plan change has to succeed first.", "PLAN-01");
@@ -84,6 +87,7 @@ export const planChange: RuleGroup = {
       severity: "must",
       mend: "Answer 200 and do nothing: delivery is at least once.",
       isPatient: true,
+      follows: ["PLAN-01"],
       async check(stage) {
         // A resource of its own: those of other rules may have another plan by now, if the service sells them all.
         const resource = await ready(stage);
@@ -120,7 +124,9 @@ export const planChange: RuleGroup = {
       mend: "Look the uuid up; make nothing.",
       async check(stage) {
         const body = { plan: stage.settings.plan };
-        answeredWith(await stage.service.send({ method: "PUT", below: `/${randomUUID()}`, body }), 404);
+        const reply = await stage.service.send({ method: "PUT", below: `/${randomUUID()}`, body });
+        if (reply.status !== 404) await knowsWhatIs(stage, reply);
+        answeredWith(reply, 404);
       },
     },
     {
@@ -129,6 +135,7 @@ export const planChange: RuleGroup = {
       section,
       severity: "must",
       mend: "Check the body; change nothing where it makes no sense.",
+      follows: ["REQ-11"],
       async check(stage) {
         await plainAnswer(stage);
         const below = `/${(await plain(stage)).uuid}`;
@@ -167,8 +174,10 @@ export const planChange: RuleGroup = {
       async check(stage) {
         const plan = otherPlan(stage);
         needs(isSuccess((await changed(stage)).reply), "a plan change has to succeed first.", "PLAN-01");
-        const resource = await installed(stage, whileExchangeFails);
-        answeredWithSuccess((await stage.changePlan(resource, plan)).reply);
+        await whileExchangeFails(async (failing) => {
+          const resource = await installed(stage, failing);
+          answeredWithSuccess((await stage.changePlan(resource, plan)).reply);
+        });
       },
     },
     {
@@ -177,6 +186,7 @@ export const planChange: RuleGroup = {
       section,
       severity: "must",
       mend: "A provision of a uuid you know is answered with success, whatever its plan is by now.",
+      follows: ["IDEM-03"],
       async check(stage) {
         const plan = otherPlan(stage);
         await repeatsWell(stage);
@@ -187,6 +197,26 @@ export const planChange: RuleGroup = {
           "PLAN-01",
         );
         answeredWithSuccess((await stage.redeliver(resource, { plan: stage.settings.plan })).reply);
+      },
+    },
+    {
+      id: "PLAN-10",
+      title: "The config of a changed plan has all config vars of the provision",
+      section,
+      severity: "should",
+      mend: "Answer with all config vars, or with no config: a platform that takes config as a whole removes the others from the app.",
+      follows: ["PLAN-02"],
+      async check(stage) {
+        const { resource, reply } = await changed(stage);
+        needs(isSuccess(reply), "a plan change has to succeed first.", "PLAN-01");
+        const { config } = membersOf(reply);
+        applies(config !== undefined, "the answer to a plan change has no config.");
+        const now = Object.keys(config ?? {});
+        const before = Object.keys(membersOf(firstReply(resource)!)["config"] ?? {});
+        const isLost = (name: string) =>
+          !now.includes(name) && nameFaults([name], stage.settings.manifest).length === 0;
+        const lost = before.filter(isLost);
+        holds(lost.length === 0, `The config of the changed plan lacks ${lost.join(" and ")}.`);
       },
     },
   ],

@@ -1,8 +1,10 @@
 import { nameFaults, valueFaults } from "../config-vars.ts";
 import {
   answeredWithObject,
+  crowd,
   firstReply,
   hadTokens,
+  isObject,
   isSuccess,
   membersOf,
   plain,
@@ -17,8 +19,6 @@ import type { Stage } from "../stage/stage.ts";
 import { membersIn, type Outgoing } from "../stage/wire.ts";
 
 const section = assumed(1);
-const request = platform("Provision request received by an add-on partner");
-const PROMISED_MS = 3_000;
 
 export const provision: RuleGroup = {
   title: "Provision: the answer",
@@ -26,9 +26,10 @@ export const provision: RuleGroup = {
     {
       id: "PROV-01",
       title: "A provision is answered with 200 or 202",
-      section: platform("Errors"),
+      section: platform("Errors", "Provision request answered with a non-success code"),
       severity: "must",
       mend: "Answer 200 when it is done, 202 when it will be. Anything but success ends the grant for good.",
+      follows: ["EXCH-02"],
       async check(stage) {
         const reply = firstReply(await plain(stage));
         if (reply?.status === 201)
@@ -63,11 +64,18 @@ export const provision: RuleGroup = {
       severity: "must",
       mend: "Answer with your own name for the resource in id, as a string. The uuid itself will do.",
       async check(stage) {
-        const { id } = membersOf(await plainAnswer(stage));
+        const answer = await plainAnswer(stage);
+        needs(isObject(answer), "the answer has to be a JSON object first.", "PROV-02");
+        const { id } = membersOf(answer);
         holds(
           typeof id === "string" && id !== "",
           id === undefined ? "There is no id." : "id is no text, or an empty one.",
         );
+        const ids = (await crowd(stage)).flatMap((resource) => {
+          const reply = firstReply(resource);
+          return isSuccess(reply) ? [membersOf(reply)["id"]] : [];
+        });
+        holds(new Set([id, ...ids]).size === ids.length + 1, "Two resources got the same id.");
       },
     },
     {
@@ -86,7 +94,7 @@ export const provision: RuleGroup = {
     {
       id: "PROV-05",
       title: "Config vars have names that an environment can hold",
-      section: platform("Add-on config update body"),
+      section: assumed(1),
       severity: "must",
       mend: "Use letters, digits and underscores, beginning with a letter.",
       check: (stage) => configNames(stage, () => null),
@@ -127,7 +135,7 @@ export const provision: RuleGroup = {
       mend: "Write it down, answer 202 and do the slow part afterwards.",
       async check(stage) {
         const { ms } = await plainAnswer(stage);
-        holds(ms <= PROMISED_MS, `The answer took ${(ms / 1000).toFixed(1)} s.`);
+        holds(ms <= stage.settings.patience.promisedMs, `The answer took ${(ms / 1000).toFixed(1)} s.`);
       },
     },
     {
@@ -136,6 +144,7 @@ export const provision: RuleGroup = {
       section,
       severity: "should",
       mend: "Look the plan up, and answer 422 with a message where it is unknown.",
+      follows: ["PLAN-04"],
       async check(stage) {
         await plainAnswer(stage);
         const reply = firstReply(await strangePlan(stage));
@@ -145,7 +154,7 @@ export const provision: RuleGroup = {
     {
       id: "PROV-10",
       title: "The uuid of a resource is the same in capital letters",
-      section: request,
+      section: platform("Provision request received by an add-on partner", "UUID of the add-on resource"),
       severity: "should",
       mend: "Keep uuids in lower case, whatever case they come in.",
       isPatient: true,
@@ -186,6 +195,9 @@ function inCapitals(outgoing: Outgoing): void {
 async function configNames(stage: Stage, manifest: () => Stage["settings"]["manifest"]): Promise<void> {
   const { config } = membersOf(await plainAnswer(stage));
   applies(config !== undefined && config !== null, "the answer has no config.");
-  const [fault] = nameFaults(Object.keys(config), manifest());
+  const declared = manifest();
+  // Which names an environment can hold is judged by a rule of its own.
+  const names = Object.keys(config).filter((name) => !declared || nameFaults([name], null).length === 0);
+  const [fault] = nameFaults(names, declared);
   if (fault) throw new Broken(fault);
 }

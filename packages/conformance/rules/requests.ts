@@ -2,23 +2,26 @@ import { randomUUID } from "node:crypto";
 import {
   exchangeOf,
   firstReply,
+  isExchange,
   isRefusal,
   isSuccess,
   plain,
   plainAnswer,
   plainExchange,
+  probe,
   shown,
 } from "../probes.ts";
-import { Broken, holds, needs, type Rule, type RuleGroup } from "../rule.ts";
-import { assumed, platform } from "../sections.ts";
+import { Broken, Discouraged, holds, needs, type Rule, type RuleGroup } from "../rule.ts";
+import { assumed, platform, rfc } from "../sections.ts";
 import { aProvision } from "../stage/service-calls.ts";
 import type { Resource, Stage } from "../stage/stage.ts";
 import { membersIn, NoAnswer, type Outgoing } from "../stage/wire.ts";
 
 const section = assumed(1);
 const LARGE_BODY_BYTES = 5 * 1024 * 1024;
-/** The ends of a timestamp, each with the offset of its zone in hours. */
-const ZONES = { "+0000": 0, "+00:00": 0, Z: 0, "-0800": -8 };
+/** The ends of a timestamp, each with the offset of its zone in hours: as the platform's document has them, and others. */
+const ZONES = { "+0000": 0, "-0800": -8 };
+const OTHER_ZONES = { "+00:00": 0, Z: 0 };
 
 /** A provision whose request was altered on its way. Throws Broken unless it is accepted. */
 export async function accepted(
@@ -44,6 +47,28 @@ async function taken(stage: Stage, ends: Record<string, string>): Promise<void> 
     const call = await exchangeOf(stage, resource);
     holds(call, `${what} was accepted, and its grant never exchanged.`);
   }
+}
+
+/** Whether a grant is exchanged that ends in Z: who exchanges it and no plain one cannot read the document's form. */
+export const exchangesOtherEnds = probe(async (stage) => {
+  const [end] = Object.values(endsIn({ Z: 0 }));
+  const resource = await accepted(stage, grantThatEnds(end!), "Z").catch(() => null);
+  const isOther = resource !== null && (await exchangeOf(stage, resource)) !== null;
+  return isOther && !stage.callsOf(await plain(stage)).some(isExchange);
+});
+
+function asAdvice(error: unknown): never {
+  if (!(error instanceof Broken)) throw error;
+  throw new Discouraged(`${error.message} (The document has it without a colon.)`);
+}
+
+/** Ends of grants in five minutes, in these zones. */
+function endsIn(zones: Record<string, number>): Record<string, string> {
+  const ends = Object.entries(zones).map(([zone, hours]) => {
+    const there = new Date(Date.now() + 300_000 + hours * 3_600_000).toISOString().slice(0, 19);
+    return [`An expires_at that ends in ${zone}`, there + zone] as const;
+  });
+  return Object.fromEntries(ends);
 }
 
 /** Changes members of a request's body; undefined removes one. */
@@ -90,6 +115,7 @@ export const requests: RuleGroup = {
       "Read the members you use by name and leave the others alone.",
       (stage) =>
         accepted(stage, members({ from_tomorrow: { a: [1] }, version: 4 }), "A request with two new members"),
+      platform("Provision request received by an add-on partner", "Further fields of the provision request"),
     ),
     rule(
       "REQ-02",
@@ -131,14 +157,16 @@ export const requests: RuleGroup = {
         "must",
         "The end of a grant is read with and without a colon in the offset",
         "Read +hhmm, -hhmm, +hh:mm and Z; parsers of ISO 8601 often know only some of them.",
-        (stage) => {
-          const ends = Object.entries(ZONES).map(([zone, hours]) => {
-            const there = new Date(Date.now() + 300_000 + hours * 3_600_000).toISOString().slice(0, 19);
-            return [`An expires_at that ends in ${zone}`, there + zone] as const;
+        async (stage) => {
+          await plainExchange(stage).catch(async (error: unknown) => {
+            const isOther = await exchangesOtherEnds(stage);
+            holds(!isOther, "A grant that ends in Z was exchanged, and none that ends in +0000.");
+            throw error;
           });
-          return taken(stage, Object.fromEntries(ends));
+          await taken(stage, endsIn(ZONES));
+          await taken(stage, endsIn(OTHER_ZONES)).catch(asAdvice);
         },
-        platform("OAuth grant (partner)"),
+        platform("OAuth grant (partner)", "Timestamp with numeric UTC offset and no colon in the offset"),
       ),
       isPatient: true,
     },
@@ -173,12 +201,18 @@ export const requests: RuleGroup = {
           await accepted(stage, headers({ "content-type": type }), `A body of the type ${type}`);
       },
     ),
-    rule("REQ-09", "must", "Text in any script is accepted", "Read and store UTF-8.", (stage) =>
-      accepted(
-        stage,
-        members({ name: "Ünïcode-日本-🫖", options: { note: "наклейка" } }),
-        "A name in other scripts",
-      ),
+    rule(
+      "REQ-09",
+      "must",
+      "Text in any script is accepted",
+      "Read and store UTF-8.",
+      (stage) =>
+        accepted(
+          stage,
+          members({ name: "Ünïcode-日本-🫖", options: { note: "наклейка" } }),
+          "A name in other scripts",
+        ),
+      rfc(8259, "8.1"),
     ),
     rule(
       "REQ-10",
@@ -213,34 +247,42 @@ export const requests: RuleGroup = {
       "should",
       "What is no UUID is refused as one",
       "Check the form of the uuid: it ends up in paths and in queries.",
-      (stage) =>
-        refused(stage, {
-          "A path instead of a uuid": aProvision(stage.settings, { uuid: "../../admin" }),
-          "An empty uuid": aProvision(stage.settings, { uuid: "" }),
-        }),
-    ),
-    rule(
-      "REQ-14",
-      "must",
-      "Text that no database keeps does not make the service fail",
-      "Refuse NUL and broken Unicode with 422, or drop them; no answer may be a 5xx.",
       async (stage) => {
-        await plainAnswer(stage);
-        for (const name of ["nul\u0000nul", "\ud800 alone"]) {
-          const body = aProvision(stage.settings, { name, options: { name } });
-          const reply = await stage.service.send({ method: "POST", body });
-          if (reply.status < 300)
-            await stage.service.send({ method: "DELETE", below: `/${String(body["uuid"])}` });
-          holds(reply.status < 500, `${JSON.stringify(name)} as a name was answered with ${reply.status}.`);
-          const below = `/${(await plain(stage)).uuid}`;
-          const change = await stage.service.send({ method: "PUT", below, body: { plan: name } });
-          holds(
-            change.status < 500,
-            `${JSON.stringify(name)} as a new plan was answered with ${change.status}.`,
-          );
-        }
+        await refused(stage, {
+          "A path instead of a uuid": aProvision(stage.settings, { uuid: "../../admin" }),
+        });
+        // Who needs no uuid at all does not need this one either.
+        const body = aProvision(stage.settings, { uuid: undefined });
+        const without = await stage.service.send({ method: "POST", body });
+        needs(!isSuccess(without), "a request without a uuid has to be refused first.", "REQ-12");
+        await refused(stage, { "An empty uuid": aProvision(stage.settings, { uuid: "" }) });
       },
     ),
+    {
+      ...rule(
+        "REQ-14",
+        "must",
+        "Text that no database keeps does not make the service fail",
+        "Refuse NUL and broken Unicode with 422, or drop them; no answer may be a 5xx.",
+        async (stage) => {
+          await plainAnswer(stage);
+          for (const name of ["nul\u0000nul", "\ud800 alone"]) {
+            const body = aProvision(stage.settings, { name, options: { name } });
+            const reply = await stage.service.send({ method: "POST", body });
+            if (reply.status < 300)
+              await stage.service.send({ method: "DELETE", below: `/${String(body["uuid"])}` });
+            holds(reply.status < 500, `${JSON.stringify(name)} as a name was answered with ${reply.status}.`);
+            const below = `/${(await plain(stage)).uuid}`;
+            const change = await stage.service.send({ method: "PUT", below, body: { plan: name } });
+            holds(
+              change.status < 500,
+              `${JSON.stringify(name)} as a new plan was answered with ${change.status}.`,
+            );
+          }
+        },
+      ),
+      follows: ["PLAN-04"],
+    },
     rule(
       "REQ-15",
       "should",

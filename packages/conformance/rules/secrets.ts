@@ -9,7 +9,7 @@ export const secrets: RuleGroup = {
     {
       id: "SECR-01",
       title: "No answer of the service holds the add-on's password or the client secret",
-      section: platform("Authentication"),
+      section: assumed(1),
       severity: "must",
       mend: "Never echo what was sent, nor your settings, in an answer.",
       isLast: true,
@@ -33,7 +33,7 @@ export const secrets: RuleGroup = {
     {
       id: "SECR-02",
       title: "No answer of the service holds a grant code or a token",
-      section: platform("Authentication"),
+      section: assumed(3),
       severity: "must",
       mend: "Take what you answer member by member; do not send the request's body back.",
       isLast: true,
@@ -50,7 +50,10 @@ export const secrets: RuleGroup = {
     {
       id: "SECR-03",
       title: "The client secret goes to the token endpoint alone",
-      section: platform("Authorization service"),
+      section: platform(
+        "Authentication",
+        "The client secret only authenticates token creation and refresh, never other platform API calls",
+      ),
       severity: "must",
       mend: "Send it with exchanges and refreshes, and nowhere else.",
       isLast: true,

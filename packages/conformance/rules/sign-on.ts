@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { gone, installed, probe, ready } from "../probes.ts";
+import { deprovisioned, gone, installed, probe, ready } from "../probes.ts";
 import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import type { Stage } from "../stage/stage.ts";
@@ -197,6 +197,7 @@ export const signOn: RuleGroup = {
       section,
       severity: "must",
       mend: "Allow a minute for clocks that differ, no more.",
+      follows: ["SSO-04"],
       check: (stage) =>
         mustNot(stage, `A form of ${AHEAD_SECONDS / 60} minutes ahead`, same, { offset: AHEAD_SECONDS }),
     },
@@ -310,6 +311,32 @@ export const signOn: RuleGroup = {
         const stranger = await follow(stage, reply, false);
         const isSame = stranger?.status === landing.status && stranger.text === landing.text;
         holds(!isSame, "Without a cookie the page is the same, and shows the resource.");
+      },
+    },
+    {
+      id: "SSO-12",
+      title: "The resource's page closes with the resource",
+      section,
+      severity: "should",
+      mend: "Look the resource up at each page, not at the sign-on alone, or end its sessions when it goes.",
+      isPatient: true,
+      follows: ["SSO-09", "SSO-11"],
+      async check(stage) {
+        await worksAtAll(stage);
+        const resource = await ready(stage);
+        const reply = await stage.service.signOn(signed(stage, resource));
+        needs(isIn(reply), "a customer has to get in first.", "SSO-01");
+        const landing = await follow(stage, reply);
+        applies(landing, "the redirect leads to another host.");
+        // The same page as before the end shows too much only if it shows the resource: see SSO-11.
+        const shown = landing.text.replaceAll(reply.headers.location!, "").includes(resource.uuid);
+        await deprovisioned(stage, resource);
+        const after = await follow(stage, reply);
+        const isOpen = after !== null && after.status < 300 && after.text === landing.text;
+        holds(
+          !(isOpen && shown),
+          "Who had signed on before the deprovision is still shown the resource's page after it.",
+        );
       },
     },
   ],

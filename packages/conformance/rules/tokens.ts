@@ -12,14 +12,12 @@ import {
   shown,
 } from "../probes.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
-import { assumed, platform } from "../sections.ts";
+import { assumed, platform, rfc } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { firstTimes, type Script } from "../stage/script.ts";
 import type { Resource, Stage } from "../stage/stage.ts";
 import { jsonReply, membersIn, type Reply } from "../stage/wire.ts";
 
-const states = platform("States and transitions");
-const section = assumed(3);
 /** How many resources are refreshed at the same time. */
 const SEVERAL = 4;
 /** Fewer than this may be chance. */
@@ -80,7 +78,7 @@ export const tokens: RuleGroup = {
     {
       id: "TOK-01",
       title: "An access token is refreshed before it ends",
-      section: states,
+      section: platform("States and transitions", "8 hours after issue"),
       severity: "should",
       mend: "Refresh at about half of expires_in (never more than 8 hours), without waiting for somebody to need it.",
       isPatient: true,
@@ -89,17 +87,22 @@ export const tokens: RuleGroup = {
         const { exchange, first } = await lived(stage);
         const seconds = stage.settings.patience.tokenLifeSeconds;
         holds(first, `A token that lives for ${seconds} s was not refreshed, not even after its end.`);
-        const late = first.at - exchange.endedAt! > lifeMs(stage);
+        const stoodStillMs = first.stoodStillMs - exchange.stoodStillMs;
+        const late = first.at - exchange.endedAt! - stoodStillMs > lifeMs(stage);
         holds(!late, `A token that lives for ${seconds} s was refreshed after its end.`);
       },
     },
     {
       id: "TOK-02",
       title: "A refresh is a POST of a form with grant_type refresh_token",
-      section: platform("Authorization service"),
+      section: platform(
+        "Authorization service",
+        "Form-encoded: `grant_type=refresh_token`, `refresh_token`, `client_secret`",
+      ),
       severity: "must",
       mend: "Send grant_type=refresh_token, refresh_token and client_secret as application/x-www-form-urlencoded.",
       isPatient: true,
+      follows: ["EXCH-07"],
       async check(stage) {
         const { first, exchange, resource } = await lived(stage);
         needs(first, NONE, "TOK-01");
@@ -109,6 +112,9 @@ export const tokens: RuleGroup = {
         holds(form["client_secret"], "The form has no client_secret.");
         const secret = stage.settings.clientSecret ?? exchange.form["client_secret"];
         holds(form["client_secret"] === secret, "client_secret is not the client secret of the platform.");
+        // Who calls in one way always does so: that is reported once.
+        const isUsual = isToldInAddress(exchange) && isToldInAddress(first);
+        needs(!isUsual, "an exchange has to keep its members out of the address first.", "EXCH-09");
         holds(!isToldInAddress(first), "Something of it was in the address.");
         holds(
           isDone(first) || !isOwnToken(stage, resource, first),
@@ -119,7 +125,7 @@ export const tokens: RuleGroup = {
     {
       id: "TOK-03",
       title: "A refresh sends the resource's own refresh token",
-      section: states,
+      section: platform("Authentication", "one token pair per provisioned add-on resource"),
       severity: "must",
       mend: "Keep the refresh token with the resource it was given for, as a text of any length.",
       isPatient: true,
@@ -133,17 +139,18 @@ export const tokens: RuleGroup = {
     {
       id: "TOK-04",
       title: "A token with its whole life before it is not refreshed again",
-      section: states,
+      section: assumed(3),
       severity: "should",
       mend: "After a refresh wait for half of the new expires_in; an answer of 200 is as good as one of 201.",
       isPatient: true,
+      follows: ["TOK-07", "EXCH-12"],
       async check(stage) {
         const { resource, first } = await lived(stage);
         needs(first, NONE, "TOK-01");
         const areTooMany = () => {
           const calls = stage.callsOf(resource).filter((call) => isRefresh(call) && isDone(call));
           const isSoon = (call: Call, nth: number) =>
-            nth > 0 && call.at - calls[nth - 1]!.at < lifeMs(stage) / 4;
+            nth > 0 && call.at - calls[nth - 1]!.endedAt! < lifeMs(stage) / 4;
           return calls.filter(isSoon).length >= MANY_REFRESHES;
         };
         holds(
@@ -155,10 +162,11 @@ export const tokens: RuleGroup = {
     {
       id: "TOK-05",
       title: "Where a refresh brings another refresh token, the next one uses it",
-      section,
+      section: rfc(6749, "6"),
       severity: "must",
       mend: "Store the refresh token of each answer that has one, together with its access token.",
       isPatient: true,
+      follows: ["TOK-07", "EXCH-12"],
       async check(stage) {
         const { isUsed } = await replacedRefreshTokens(stage);
         holds(isUsed, "The second refresh still sent the first refresh token.");
@@ -167,7 +175,7 @@ export const tokens: RuleGroup = {
     {
       id: "TOK-06",
       title: "Where a refresh brings no refresh token, the old one goes on",
-      section,
+      section: rfc(6749, "5.1"),
       severity: "must",
       mend: "Keep the refresh token you have where the answer has none.",
       isPatient: true,
@@ -189,10 +197,11 @@ export const tokens: RuleGroup = {
     {
       id: "TOK-07",
       title: "While one refresh is under way, no other of that resource is begun",
-      section: states,
+      section: assumed(3),
       severity: "must",
       mend: "Let one worker hold the resource while it refreshes: each success kills the access token before it.",
       isPatient: true,
+      follows: ["FAIL-04"],
       async check(stage) {
         const delayMs = Math.max(stage.settings.patience.slowMs / 2, lifeMs(stage) / 3);
         const { resource, refresh } = await shortLived(stage, {
@@ -234,7 +243,7 @@ export const tokens: RuleGroup = {
     {
       id: "TOK-09",
       title: "Each of several resources is refreshed with its own refresh token",
-      section: states,
+      section: platform("Authentication", "one token pair per provisioned add-on resource"),
       severity: "must",
       mend: "Take the refresh token from the row of the resource that is refreshed, never from a variable that all share.",
       isPatient: true,
@@ -246,13 +255,26 @@ export const tokens: RuleGroup = {
         const counts = all.map(({ resource }) => count(resource));
         if (Math.min(...counts) > 0) return;
         // The tokens of the plain resource live for hours, so it needs no refresh.
-        const isMixedUp = Math.max(...counts) > 1 || count(await plain(stage)) > 0;
+        const isMixedUp =
+          Math.max(...counts) > 1 || count(await plain(stage)) > 0 || isRefreshedInVain(stage);
         holds(!isMixedUp, "Of two resources, one was refreshed twice and the other never.");
         needs(false, NONE, "TOK-01");
       },
     },
   ],
 };
+
+/** Whether a resource whose tokens live for hours, and were not refused, was refreshed more than once. */
+function isRefreshedInVain({ books }: Stage): boolean {
+  const counts = new Map<string, number>();
+  for (const call of books.calls)
+    if (call.uuid && isRefresh(call) && isDone(call)) counts.set(call.uuid, (counts.get(call.uuid) ?? 0) + 1);
+  const isShort = (uuid: string) =>
+    [...books.tokens.values()].some((each) => each.uuid === uuid && each.endsAt !== null);
+  const isRefused = (uuid: string) =>
+    books.calls.some((call) => call.uuid === uuid && call.reply?.status === 401);
+  return [...counts].some(([uuid, count]) => count > 1 && !isShort(uuid) && !isRefused(uuid));
+}
 
 function isOwnToken({ books }: Stage, { uuid }: Resource, { form }: Call): boolean {
   const token = books.tokens.get(form["refresh_token"] ?? "");

@@ -40,7 +40,7 @@ export const tombstones: RuleGroup = {
     {
       id: "TOMB-04",
       title: "Nothing is exchanged for a deprovisioned resource",
-      section: platform("States and transitions"),
+      section: platform("Errors", "Grant code invalidated; provisioning deemed permanently failed"),
       severity: "must",
       mend: "A provision that is refused starts no work.",
       isPatient: true,

@@ -23,6 +23,8 @@ export interface Call {
   /** Null until the call is answered, and when the connection was cut. */
   reply: Reply | null;
   endedAt: number | null;
+  /** For how many ms the checker had stood still by then. */
+  stoodStillMs: number;
 }
 
 /** A grant code that was sent to the service. */
@@ -55,6 +57,13 @@ export function createBooks() {
   const replies: Reply[] = [];
   const codes = new Map<string, Code>();
   const tokens = new Map<string, Token>();
+  let stoodStillMs = 0;
+  let sinceStep = performance.now();
+  const steps = setInterval(() => {
+    const stepMs = performance.now() - sinceStep;
+    sinceStep += stepMs;
+    if (stepMs > 2 * STEP_MS) stoodStillMs += stepMs;
+  }, STEP_MS).unref();
 
   return {
     calls,
@@ -62,6 +71,9 @@ export function createBooks() {
     replies,
     codes,
     tokens,
+    /** How many ms this process has not run in all, as on a busy machine: the service is not to blame for these. */
+    stoodStillMs: () => stoodStillMs + Math.max(0, performance.now() - sinceStep - STEP_MS),
+    close: () => clearInterval(steps),
     /** Must be called after each change that `until` may wait for. */
     changed: () => void changes.emit("change"),
 

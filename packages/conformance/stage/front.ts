@@ -92,7 +92,13 @@ export function openFront(needs: {
       const call: Call = {
         ...{ at, method, path, headers, text, uuid },
         ...{ form: formIn(headers["content-type"], text), kind: kindOf(books, path, text) },
-        ...{ isEarly: false, isServed: false, reply: null, endedAt: null },
+        ...{
+          isEarly: false,
+          isServed: false,
+          reply: null,
+          endedAt: null,
+          stoodStillMs: books.stoodStillMs(),
+        },
       };
       books.calls.push(call);
       books.changed();

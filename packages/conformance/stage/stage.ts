@@ -132,6 +132,7 @@ export async function openStage(settings: Settings): Promise<Stage> {
     takeDown,
     async close() {
       await takeDown();
+      books.close();
       await front.close();
       await sandbox.close();
       await relay.close();

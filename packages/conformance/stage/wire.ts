@@ -38,6 +38,8 @@ export const callsOfRule = new AsyncLocalStorage<string | undefined>();
 /** As long as the platform waits. */
 export const ANSWERED_WITHIN_MS = 20_000;
 
+type How = Pick<NoAnswer, "isTimeout" | "isConnected" | "isSent" | "isBegun">;
+
 /** A call without an answer, with Node's error; some of these errors have only a code. */
 export class NoAnswer extends Error {
   /** The time limit was reached, and nobody closed the connection. */
@@ -46,16 +48,22 @@ export class NoAnswer extends Error {
   readonly isConnected: boolean;
   /** The whole request had been sent by then. */
   readonly isSent: boolean;
+  /** An answer had begun by then. */
+  readonly isBegun: boolean;
 
-  constructor(cause: NodeJS.ErrnoException, how: Pick<NoAnswer, "isTimeout" | "isConnected" | "isSent">) {
+  constructor(cause: NodeJS.ErrnoException, how: How) {
     super((cause.message || cause.code) ?? String(cause), { cause });
     this.isTimeout = how.isTimeout;
     this.isConnected = how.isConnected;
     this.isSent = how.isSent;
+    this.isBegun = how.isBegun;
   }
 }
 
-const LONGEST_BODY = 16 * 1024 * 1024;
+const MB = 1024 * 1024;
+const LONGEST_BODY = 16 * MB;
+/** A service that answers with more is not read to the end. */
+const LONGEST_ANSWER = 4 * MB;
 
 /** Headers that belong to one connection and are not forwarded. */
 const OWN_HEADERS = new Set([
@@ -77,7 +85,7 @@ export function send(
   return new Promise<Reply>((resolve, reject) => {
     const options = { method, headers: { ...length, ...headers }, agent: agent ?? false };
     const request = open(url, options as http.RequestOptions);
-    const how = { isTimeout: false, isConnected: false, isSent: false };
+    const how = { isTimeout: false, isConnected: false, isSent: false, isBegun: false };
     request.on("socket", (socket) => {
       if (!socket.connecting) how.isConnected = true;
       else socket.once("connect", () => (how.isConnected = true));
@@ -85,12 +93,15 @@ export function send(
     const fail = (cause: Error) => reject(new NoAnswer(cause, how));
     const timer = setTimeout(() => {
       Object.assign(how, { isTimeout: true, isSent: request.writableFinished });
-      request.destroy(new Error(`There was no answer within ${withinMs / 1000} s.`));
+      const what = how.isBegun ? "The answer had no end" : "There was no answer";
+      fail(new Error(`${what} within ${withinMs / 1000} s.`));
+      request.destroy();
     }, withinMs);
     request.on("close", () => clearTimeout(timer));
     request.on("error", fail);
     request.on("response", (response: IncomingMessage) => {
-      readText(response).then(
+      how.isBegun = true;
+      readText(response, LONGEST_ANSWER).then(
         (text) =>
           resolve({
             status: response.statusCode ?? 0,
@@ -122,12 +133,12 @@ async function sendPieces(
 }
 
 /** Throws for a body without an end. */
-export async function readText(message: IncomingMessage): Promise<string> {
+export async function readText(message: IncomingMessage, longest = LONGEST_BODY): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of message as AsyncIterable<Buffer>) {
     chunks.push(chunk);
-    if ((length += chunk.length) > LONGEST_BODY) throw new Error("The body has more than 16 MB.");
+    if ((length += chunk.length) > longest) throw new Error(`The body has more than ${longest / MB} MB.`);
   }
   return Buffer.concat(chunks).toString("utf8");
 }

@@ -56,7 +56,7 @@ it("REQ-15 accepts a closed connection after 5 MB, but no service that stops or 
       large(({ socket }, _response, server) => void (socket.destroy(), server.close())),
       large((request) => void request.resume()),
       large(() => undefined),
-    ].map((serve) => verdictOn(find("REQ-15"), serve, 3_000)),
+    ].map((serve) => verdictOn(find("REQ-15"), serve, 8_000)),
   );
   expect(hangsUp).toEqual({ status: "passed", reason: null });
   expect(ends).toEqual({
@@ -65,11 +65,11 @@ it("REQ-15 accepts a closed connection after 5 MB, but no service that stops or 
   });
   expect(waits).toEqual({
     status: "failed",
-    reason: "5 MB were neither answered nor refused. There was no answer within 3 s.",
+    reason: "5 MB were neither answered nor refused. There was no answer within 8 s.",
   });
   // A service that reads slowly is not at fault, and a slow network looks the same.
   expect(doesNotRead).toEqual({ status: "skipped", reason: expect.stringContaining("the way") });
-}, 60_000);
+});
 
 it("a provision without an answer fails its own rule, and other rules that need it are skipped", async () => {
   const mute: Serve = ({ method }, response) => void (method === "POST" || response.writeHead(204).end());
@@ -83,7 +83,7 @@ it("a provision without an answer fails its own rule, and other rules that need 
     },
     { status: "skipped", reason: expect.any(String) },
   ]);
-}, 60_000);
+});
 
 it("a service behind https is called by TLS on kept connections too", async () => {
   const firstBytes: number[] = [];
@@ -121,6 +121,7 @@ it.each([
   ],
   ["ASP.NET", "System.Exception: x\r\n   at Shop.Store.Find(String id) in C:\\new\\Store.cs:line 12"],
   ["ASP.NET in JSON", JSON.stringify({ trace: "x\r\n   at Shop.Find() in C:\\new\\Store.cs:line 12" })],
+  ["Java in JSON with numbers", '{"trace": "x\\u000a\\u0009at com.shop.Store.find(Store.java:12)\\u000A"}'],
   ["Java in JSON", JSON.stringify({ trace: "x\r\n\tat com.shop.Store.find(Store.java:12)\r\n" })],
 ])("ERR-03 recognises a stack trace of %s", async (_language, text) => {
   const verdict = await verdictOn(find("ERR-03"), answering(text));

@@ -13,16 +13,20 @@ export interface Ended {
 }
 
 /** Runs the command in a folder, with nothing of this process's environment. */
-export async function conformance(folder: string, ...words: string[]): Promise<Ended> {
+export const conformance = (folder: string, ...words: string[]): Promise<Ended> =>
+  running(folder, ...words).ended;
+
+/** Starts it, so that it can be stopped. */
+export function running(folder: string, ...words: string[]) {
   const child = spawn(process.execPath, [COMMAND, ...words], {
     cwd: folder,
     env: { PATH: process.env["PATH"] },
   });
   child.stdin.end();
-  const [stdout, stderr, [code]] = await Promise.all([
+  const ended = Promise.all([
     text(child.stdout),
     text(child.stderr),
     once(child, "close") as Promise<[number | null]>,
-  ]);
-  return { code, stdout, stderr };
+  ]).then(([stdout, stderr, [code]]): Ended => ({ code, stdout, stderr }));
+  return { child, ended };
 }

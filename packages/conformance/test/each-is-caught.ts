@@ -16,7 +16,7 @@ export function eachIsCaught(where: string, services: Record<string, BrokenServi
   let found: Map<string, Verdict[]>;
   beforeAll(async () => {
     found = await atATime(AT_A_TIME, names, (name) => judgedBroken(services[name]!));
-  }, 240_000);
+  }, 900_000);
 
   describe(`conformance of a service with a fault in ${where}`, () => {
     it.each(faults)("fails $rule: $what", ({ service, rule }) => {

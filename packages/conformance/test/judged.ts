@@ -24,13 +24,15 @@ export const exampleSettings: Omit<Settings, "url"> = {
     config_vars: ["EXAMPLE_URL", "EXAMPLE_KEY", "EXAMPLE-URL"],
   },
   patience: {
-    eventMs: 6_000,
+    eventMs: 9_000,
     quietMs: 500,
     slowMs: 3_000,
     tokenLifeSeconds: 4,
     graceMs: 0,
     betweenMs: 0,
     answerMs: 20_000,
+    // A loaded machine is no fault of a service.
+    promisedMs: 20_000,
   },
   platformPort: 0,
   platformHost: "127.0.0.1",
@@ -84,9 +86,11 @@ export async function judgedBroken(service: BrokenService): Promise<Verdict[]> {
   const habits = service.reduce<Habits>((so, each) => ({ ...so, ...each.habits(so) }), good);
   const named = service.map(({ rule }) => rule);
   const isAlone = service.some(({ alone }) => alone);
+  const patience = service.reduce((so, each) => ({ ...so, ...each.patience }), exampleSettings.patience);
   return judgedExample(
     habits,
     rules.filter(({ id }) => !isAlone || named.includes(id)),
+    { patience },
   );
 }
 

@@ -160,7 +160,7 @@ const rows: Row[] = [
       response.on("drain", more).on("error", () => undefined);
       more();
     }),
-    says: /^http:.* gives no usable answer: The body has more than 16 MB\.$/,
+    says: /^http:.* gives no usable answer: The body has more than 4 MB\.$/,
   },
   {
     what: "a provision is not answered",
@@ -210,7 +210,7 @@ it.concurrent.each(rows)(
     expect(human).toMatchObject({ code: 1, stdout: "" });
     expect(/^✗ (.*)$/m.exec(human.stderr)?.[1]).toMatch(says);
   },
-  180_000,
+  600_000,
 );
 
 it("refuses an address with a password, and does not show it", async () => {

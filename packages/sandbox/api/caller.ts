@@ -1,10 +1,12 @@
-import type { RequestHandler, Response } from "express";
+import type { Request, RequestHandler, Response } from "express";
+import { refuseOtherPages, refuseStrangers } from "../guard.ts";
 import type { Platform } from "../platform.ts";
 import { forbidden, Refused, unauthorized } from "../refusal.ts";
 import { giveUpIfOverdue } from "../world/addon-life.ts";
 import { remainingCalls, takeCall } from "../world/rate-limit.ts";
 import type { AddonRecord, AuthorizationRecord, ConsentRecord, UserRecord } from "../world/records.ts";
 import { whyDead } from "../world/tokens.ts";
+import { OWNER, userNamed } from "../world/users.ts";
 import type { World } from "../world/world.ts";
 
 /** A partner's token: it acts for one add-on resource only ("Authentication" 6). */
@@ -46,7 +48,10 @@ export function authenticate({ world }: Platform): RequestHandler {
   return (req, res, next) => {
     const token = readToken(req.headers.authorization);
     const accessToken = world.accessTokens.get(token);
-    if (!accessToken) throw unauthorized("There is no such access token.");
+    if (!accessToken) {
+      res.locals["caller"] = customerWith(world, token, req, res);
+      return next();
+    }
     const authorization = world.authorizations.get(accessToken.authorizationId)!;
     const caller = holderOf(world, authorization);
     const reason = whyDead(world, accessToken);
@@ -59,6 +64,43 @@ export function authenticate({ world }: Platform): RequestHandler {
     next();
   };
 }
+
+/**
+ * Whether the call is one that customers may make: under the setting `customerApi`, every user is a customer. A call of the
+ * legacy partner API has no caller, as it carries no token.
+ */
+export function isCustomer({ settings }: World, caller: Caller | undefined): caller is UserCaller {
+  return settings.customerApi && caller?.kind === "user";
+}
+
+/**
+ * The owner of the apps, for a token that the sandbox did not issue, if the setting `customerApi` allows that and the
+ * caller may use the pages too. Throws a 401 or 403 otherwise. A token with the platform's prefix is one that was issued and
+ * forgotten, such as a service's after a reset.
+ */
+function customerWith(world: World, token: string, req: Request, res: Response): UserCaller {
+  if (
+    !world.settings.customerApi ||
+    token === "" ||
+    token.startsWith("SVCK-") ||
+    isNoAccessToken(world, token)
+  )
+    throw unauthorized("There is no such access token.");
+  refuseOtherPages(req);
+  refuseStrangers(world.settings, req, res);
+  const user = userNamed(world, OWNER);
+  const now = world.clock.now();
+  const consent = { scope: ["global"], createdAt: now, updatedAt: now, ...NO_CLIENT };
+  return { kind: "user", user, consent: { ...consent, userId: user.id } };
+}
+
+/** A secret that a service has, but that is no access token: a service that mistakes one for it is to see that. */
+function isNoAccessToken({ settings, refreshTokens }: World, token: string): boolean {
+  const { clientSecret, addonPassword, ssoSalt } = settings;
+  return [clientSecret, addonPassword, ssoSalt].includes(token) || refreshTokens.get(token) !== undefined;
+}
+
+const NO_CLIENT = { clientId: null, thirdParty: null, description: null, grantCode: "", sessionNonce: "" };
 
 function holderOf(world: World, { addonId, consent }: AuthorizationRecord): Caller {
   if (consent) return { kind: "user", user: world.users.get(consent.userId)!, consent };

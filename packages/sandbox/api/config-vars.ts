@@ -3,6 +3,7 @@ import type { Platform } from "../platform.ts";
 import { invalid } from "../refusal.ts";
 import { CONFIG_VAR_NAMES, isConfigVarName } from "../world/addon-life.ts";
 import { belongsToAddon, configVarsOf } from "../world/attachments.ts";
+import { noteRelease } from "../world/releases.ts";
 import { answer } from "./answer.ts";
 import { userOf } from "./caller.ts";
 import { readObject } from "./json-body.ts";
@@ -28,6 +29,7 @@ export function configVarEndpoints({ world }: Platform): Router {
       merged.filter((entry): entry is [string, string] => entry[1] !== null),
     );
     app.updatedAt = world.clock.now();
+    if (Object.keys(changes).length > 0) noteRelease(world, app, `Change ${Object.keys(changes).join(", ")}`);
     answer(res, configVarsOf(world, app), app);
   });
 

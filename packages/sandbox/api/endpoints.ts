@@ -1,4 +1,6 @@
 import { Router } from "express";
+import type { Control } from "../control/control.ts";
+import { customerEndpoints } from "../customers/endpoints.ts";
 import type { Platform } from "../platform.ts";
 import { addonActionEndpoints } from "./addon-actions.ts";
 import { addonConfigEndpoints } from "./addon-config.ts";
@@ -20,12 +22,13 @@ import { checkVersion } from "./version.ts";
 
 /**
  * The Platform API for Partners. Every call is authenticated, counted against the rate limit and checked for its
- * version; endpoints outside the partner list are refused.
+ * version; endpoints outside the partner list are refused. Under the setting `customerApi`, what customers call is there too.
  */
-export function apiEndpoints(platform: Platform): Router {
+export function apiEndpoints(platform: Platform, control: Control): Router {
   const router = Router();
   router.use(setCommonHeaders(platform));
   router.use(authenticate(platform), checkVersion(platform), checkCallScope, allowNotModified);
+  router.use(customerEndpoints(platform, control));
   for (const endpoints of [
     addonEndpoints,
     attachmentEndpoints,

@@ -69,9 +69,10 @@ export function otherEndpoints({ world }: Platform): RequestHandler {
     const { path } = req;
     const method = req.method === "HEAD" ? "GET" : req.method;
     if (callerOf(res).kind === "user") {
-      throw notFound(
-        `The sandbox plays no ${method} ${path} for users; what it plays is the partners' part.`,
-      );
+      const played = world.settings.customerApi
+        ? "what it plays for customers is in its README.md, “Your customers' command line”"
+        : "what it plays is the partners' part";
+      throw notFound(`The sandbox plays no ${method} ${path} for users; ${played}.`);
     }
     if (world.settings.extraEndpoints.some((pattern) => matches(pattern, `${method} ${path}`))) {
       const [, kind, id] = path.split("/");

@@ -5,7 +5,7 @@ const LARGEST_MAX = 1000;
 const RANGE = /^([a-z_]+)\s*(\])?([^\s;]*?)\.\.([^\s;]*)\s*(?:;(.*))?$/i;
 
 /** What a list can be ordered and paged by, if all its objects have it. */
-const MARKS = ["id", "name", "created_at", "updated_at"] as const;
+const MARKS = ["id", "name", "version", "created_at", "updated_at"] as const;
 type Mark = (typeof MARKS)[number];
 
 export interface Page<Shape> {
@@ -22,7 +22,11 @@ export type Listed = { id: string; updated_at: string } & Partial<Record<Mark, u
  * lost nor seen twice.
  */
 export function pageOf<Shape extends Listed>(all: Shape[], range: string | undefined): Page<Shape> {
-  const offered = MARKS.filter((mark) => all.every((each) => typeof each[mark] === "string"));
+  const offered = MARKS.filter((mark) =>
+    mark === "version"
+      ? all.length > 0 && all.every((each) => typeof each[mark] === "number")
+      : all.every((each) => typeof each[mark] === "string"),
+  );
   const { mark, after, from, to, end, max, isDescending } = readRange(range, offered);
   const sign = isDescending ? -1 : 1;
   /** Where an object stands to a bound. */
@@ -53,6 +57,7 @@ export function pageOf<Shape extends Listed>(all: Shape[], range: string | undef
 /** Negative, 0 or positive. Times are compared as such, however they are written. */
 function order(mark: Mark, one: string, other: string): number {
   if (mark.endsWith("_at")) return Date.parse(one) - Date.parse(other);
+  if (mark === "version") return Number(one) - Number(other);
   const [a, b] = mark === "id" ? [one.toLowerCase(), other.toLowerCase()] : [one, other];
   return a < b ? -1 : Number(a > b);
 }
@@ -81,7 +86,8 @@ interface Bound {
 function boundIn(mark: Mark, text: string): Bound | undefined {
   const [value = "", id] = text.split("~");
   const isTime = /^\d{4}-\d\d-\d\d/.test(value) && !Number.isNaN(Date.parse(value));
-  const isValue = mark.endsWith("_at") ? isTime : (mark === "id" ? /^[0-9a-f-]+$/i : /^[\w-]+$/).test(value);
+  const pattern = { id: /^[0-9a-f-]+$/i, version: /^\d+$/ }[mark as string] ?? /^[\w-]+$/;
+  const isValue = mark.endsWith("_at") ? isTime : pattern.test(value);
   return isValue ? { value, id } : undefined;
 }
 

@@ -55,14 +55,14 @@ export function reachableAddons(world: World, caller: Caller): AddonRecord[] {
   return listedAddons(world, caller, addons);
 }
 
-/** The add-ons attached to an app, without duplicates. */
+/** The add-ons attached to an app, and those installed on it that are attached only elsewhere, without duplicates. */
 export function addonsOn(world: World, caller: Caller, app: AppRecord): AddonRecord[] {
-  const ids = new Set(world.attachments.of("app", app.id).map(({ addonId }) => addonId));
-  const addons = [...ids].map((id) => world.addons.get(id)!);
+  const attached = world.attachments.of("app", app.id).map(({ addonId }) => world.addons.get(addonId)!);
+  const addons = new Set([...attached, ...world.addons.of("app", app.id)]);
   return listedAddons(
     world,
     caller,
-    addons.filter(({ id }) => sees(caller, id)),
+    [...addons].filter(({ id }) => sees(caller, id)),
   );
 }
 

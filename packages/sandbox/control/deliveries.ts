@@ -63,9 +63,10 @@ export function createDeliveries(platform: Platform) {
       return delivered(addon, sendDeprovision(platform, addon));
     },
 
-    /** The form that a customer's browser would post, signed now. */
-    signOnForm(id: string, email = "owner@example.com") {
-      return signForm(platform, findAddon(world, id), email);
+    /** The form that a customer's browser would post, signed now; `app`: where the customer comes from. */
+    signOnForm(id: string, email = "owner@example.com", app?: string) {
+      const contextApp = app === undefined ? undefined : findApp(world, app).name;
+      return signForm(platform, findAddon(world, id), email, contextApp);
     },
 
     /** Posts that form, as the browser would. */

@@ -5,6 +5,8 @@ export interface InstallWish {
   /** Id or name of the app; absent: a new app is made. */
   app?: string;
   plan?: string;
+  /** The add-on's name, unique on the platform; absent: one is generated. */
+  name?: string;
   /** The attachment's name. */
   as?: string;
   /** Absent: an example of each option that the manifest requires. */
@@ -30,6 +32,7 @@ const attachmentName: Check = (value) => {
 const install = {
   app: text,
   plan: text,
+  name: text,
   as: attachmentName,
   options: object,
   region: text,

@@ -7,6 +7,7 @@ import type { FaultAction } from "../wire/fault.ts";
 import { checkAppWish } from "./app-wish.ts";
 import type { Control } from "./control.ts";
 import { checkInstall, checkPlanChange, checkRedelivery, checkSignOn } from "./delivery-wishes.ts";
+import { checkLedgerQuery } from "./ledger-wish.ts";
 import { type Check, checkMembers, flag, oneOf, text } from "./members.ts";
 import { checkAuthorize, checkClient, checkUserToken } from "./people-wishes.ts";
 
@@ -29,12 +30,13 @@ export function controlRoutes(control: Control, mayReveal = true): Router {
   router.get("/health", (_req, res) => void res.json({ status: "ok" }));
   router.post("/reset", (_req, res) => void res.json((control.reset(), { status: "reset" })));
   router.get("/state", (_req, res) => void res.json(control.state()));
-  router.get("/ledger", (req, res) => {
-    const since = Number(req.query["since"] ?? 0);
-    if (!Number.isInteger(since)) throw invalid("since must be a number from an earlier answer's next.");
-    const reveal = req.query["reveal"] === "1";
-    if (reveal && !mayReveal) throw forbidden("The sandbox reveals secrets on the loopback address only.");
-    res.json(control.ledger({ since, reveal }));
+  router.get("/ledger", async (req, res) => {
+    const { waitMs, ...query } = checkLedgerQuery(req.query);
+    if (query.reveal && !mayReveal)
+      throw forbidden("The sandbox reveals secrets on the loopback address only.");
+    const left = new AbortController();
+    res.once("close", () => left.abort());
+    res.json(await control.awaitLedger(query, waitMs, left.signal));
   });
 
   router.post("/apps", async (req, res) => {

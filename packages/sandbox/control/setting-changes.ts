@@ -37,6 +37,7 @@ const behaviourChecks: Record<keyof BehaviourSettings, Check> = {
   rateLimit: count,
   extraEndpoints: listOf(endpoint),
   redeliveries: count,
+  customerApi: flag,
   statusRefreshSeconds: count,
 };
 

@@ -5,11 +5,13 @@ import { type BehaviourSettings, defaultBehaviour, type PartnerSettings } from "
 import { appShape } from "../shapes/app.ts";
 import { attachmentShape } from "../shapes/attachment.ts";
 import type { Fault, FaultAction } from "../wire/fault.ts";
+import type { LedgerQuery } from "../wire/ledger-query.ts";
 import { addApp, type AppWish, renameApp } from "../world/apps.ts";
 import { attach, configVarsOf } from "../world/attachments.ts";
 import { giveClientSecret, restoreClientSecret } from "../world/client-secret.ts";
 import { addClient } from "../world/clients.ts";
 import { tablesOf } from "../world/world.ts";
+import { awaitLedger } from "./await-ledger.ts";
 import { findAddon, findApp } from "./find.ts";
 import { checkBehaviour, checkPartner } from "./setting-changes.ts";
 import { addonState, shownSettings, stateOf } from "./state.ts";
@@ -45,7 +47,14 @@ export function createWorldControl(platform: Platform) {
     /** One add-on with its grant and tokens. */
     addon: (id: string) => addonState(world, findAddon(world, id)),
 
-    ledger: (options?: { since?: number; reveal?: boolean }) => ledger.read(options),
+    ledger: (query?: LedgerQuery) => ledger.read(query),
+
+    /**
+     * The same, as soon as there is an entry: of a call that has ended, or within `waitMs`. Without one it is empty, also
+     * after `signal` was aborted or the sandbox closed.
+     */
+    awaitLedger: (query: LedgerQuery, waitMs: number, signal: AbortSignal) =>
+      awaitLedger(platform, query, waitMs, signal),
 
     /** An app as a customer would create it. */
     createApp(wish: AppWish = {}) {

@@ -1,11 +1,17 @@
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { Router } from "express";
 
 export const ASSETS = "/sandbox/assets";
 
+/** The archive brings the one file of Pico that is served; the package has 20 MB of others. */
+const packed = ours("pico.css");
+
 const files = {
-  "pico.css": createRequire(import.meta.url).resolve("@picocss/pico/css/pico.min.css"),
+  "pico.css": existsSync(packed)
+    ? packed
+    : createRequire(import.meta.url).resolve("@picocss/pico/css/pico.min.css"),
   "pages.css": ours("pages.css"),
   "market.css": ours("market.css"),
   "live.js": ours("live.js"),

@@ -10,6 +10,8 @@ let isBusy = false;
 let isStale = false;
 
 forgetNotice();
+// A customer who opens the add-on goes there at once; without a script there is a button.
+document.querySelector("form[data-at-once]")?.submit();
 document.addEventListener("visibilitychange", listen);
 listen();
 

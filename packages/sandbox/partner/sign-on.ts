@@ -16,9 +16,15 @@ const digest = (algorithm: "sha1" | "sha256", ...parts: string[]) =>
 
 /**
  * The form with which a customer comes from the platform's dashboard, signed with the real time, not the sandbox's
- * clock (assumed, section 6).
+ * clock (assumed, section 6). `contextApp`: the app from whose pages the customer comes, which is the add-on's own unless
+ * given.
  */
-export function signForm({ world }: Platform, addon: AddonRecord, email: string): SignedForm {
+export function signForm(
+  { world }: Platform,
+  addon: AddonRecord,
+  email: string,
+  contextApp = world.apps.get(addon.appId)!.name,
+): SignedForm {
   const salt = world.settings.ssoSalt;
   if (!salt) throw invalid("The partner has no sign-on salt.");
   const timestamp = String(Math.floor(Date.now() / 1000));
@@ -34,7 +40,7 @@ export function signForm({ world }: Platform, addon: AddonRecord, email: string)
       user_id: userId,
       email,
       app,
-      context_app: app,
+      context_app: contextApp,
     },
   };
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startSandbox } from "../index.ts";
 import { success } from "./partner.ts";
-import { aWorld, client, manifest, type TestWorld } from "./world.ts";
+import { aWorld, client, holdDelays, manifest, stopTime, type TestWorld } from "./world.ts";
 
 const priced = (price: object) => ({ addonManifest: { id: "w", plans: [{ name: "a", price }] } });
 
@@ -23,22 +23,24 @@ async function control(method: string, path: string, json?: unknown) {
   return { status: response.status, body: (await response.json()) as { message: string } };
 }
 
-/** A provision under way: delayed by a fault, and already recorded at the platform. */
-function provisionUnderWay(delayMs: number) {
-  world.control.fault(PROVISION, { delayMs });
+/** A provision under way: delayed by a fault until `arrive` is called, and already recorded at the platform. */
+function provisionUnderWay() {
+  const arrive = holdDelays();
+  world.control.fault(PROVISION, { delayMs: 50 });
   const delivery = world.control.install();
-  return { id: world.control.state().addons.at(-1)!.id, delivery };
+  return { id: world.control.state().addons.at(-1)!.id, delivery, arrive };
 }
 
 describe("delivery out of order", () => {
   it("a provision after its deprovision does not restore the resource", async () => {
-    const { id, delivery } = provisionUnderWay(150);
+    const { id, delivery, arrive } = provisionUnderWay();
     world.partner.answers((request) =>
       request.method === "DELETE"
         ? { status: 404, body: { id: "not_found", message: "Never seen." } }
         : success(request),
     );
     expect((await world.control.deprovision(id)).addon.state).toBe("deprovisioned");
+    arrive();
     const { addon, response } = await delivery;
     expect(calls()).toEqual(["DELETE", "POST"]);
     expect([response.status, addon.state]).toEqual([200, "deprovisioned"]);
@@ -56,9 +58,11 @@ describe("delivery out of order", () => {
 
   it("of two plan changes in reverse order the last one answered counts", async () => {
     const { addon } = await world.control.install();
-    world.control.fault("> PUT /resources/*", { delayMs: 150 });
+    const arrive = holdDelays();
+    world.control.fault("> PUT /resources/*", { delayMs: 50 });
     const early = world.control.changePlan(addon.id, "premium");
     await world.control.changePlan(addon.id, "basic");
+    arrive();
     await early;
     const plans = world.partner.requests.slice(1).map(({ body }) => body);
     expect(plans).toEqual(['{"plan":"basic"}', '{"plan":"premium"}']);
@@ -158,6 +162,7 @@ it("a truncated answer is shorter than its Content-Length", async () => {
 
 describe("advancing the clock", () => {
   it("ends access tokens after 8 hours, not refresh tokens", async () => {
+    stopTime();
     const { token, refreshToken } = await world.installed();
     world.control.advanceClock(8 * HOUR - 60);
     expect(await world.call(token, "/addons")).toMatchObject({ status: 200 });
@@ -171,6 +176,7 @@ describe("advancing the clock", () => {
     world.partner.answers(({ method }) =>
       method === "POST" ? { status: 202, body: { id: "p-1", message: "Soon." } } : { status: 204 },
     );
+    stopTime();
     const { addon, token } = await world.installed();
     world.control.fault("> DELETE /resources/*", { reset: "before" });
     world.control.advanceClock(12 * HOUR - 1);

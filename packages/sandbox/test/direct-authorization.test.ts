@@ -1,5 +1,5 @@
 import { aClient, CALLBACK } from "./web-flow.ts";
-import { aWorld, type TestWorld } from "./world.ts";
+import { aWorld, stopTime, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
 let token: string;
@@ -71,6 +71,7 @@ describe("a direct authorization", () => {
     [12 * 3600, 12 * 3600],
     ["43200", 12 * 3600],
   ])("with expires_in %j has tokens of %j seconds, also after a refresh", async (wish, expires_in) => {
+    stopTime();
     const monitor = aClient(world.sandbox);
     const { body: made } = await create({ client: monitor.id, expires_in: wish });
     expect(made.access_token).toMatchObject({ expires_in });

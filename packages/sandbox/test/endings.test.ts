@@ -1,7 +1,7 @@
 // A resource that has ended stays ended, whatever its service answers later, and its names are free.
 
 import { type PartnerAnswer, success } from "./partner.ts";
-import { aWorld, type TestWorld } from "./world.ts";
+import { aWorld, holdDelays, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
 beforeEach(async () => void (world = await aWorld()));
@@ -77,11 +77,13 @@ it("of two that destroy an app at once, one finds none", async () => {
 
 describe("an uninstalled resource", () => {
   it("is not restored by a late or repeated answer to its provision", async () => {
-    world.control.fault("> POST /resources", { delayMs: 100 });
+    const arrive = holdDelays();
+    world.control.fault("> POST /resources", { delayMs: 50 });
     const late = world.control.install();
     const { id } = world.control.state().addons[0]!;
     only("DELETE", BUSY);
     expect((await world.control.deprovision(id)).addon.state).toBe("deprovisioning");
+    arrive();
     expect(await late).toMatchObject({ addon: { state: "deprovisioning" }, response: { status: 200 } });
     expect((await world.control.redeliver(id)).addon.state).toBe("deprovisioning");
     world.partner.answers(success);

@@ -1,5 +1,6 @@
 import type { LedgerEntry } from "../index.ts";
-import { aWorld } from "./world.ts";
+import { success } from "./partner.ts";
+import { aWorld, type TestWorld } from "./world.ts";
 
 it("the ledger contains every call in both directions, in order", async () => {
   const world = await aWorld();
@@ -150,4 +151,67 @@ it("the ledger drops its oldest entries beyond its size", async () => {
   expect([entries.at(-1)?.seq, next]).toEqual([50, 50]);
   expect(world.control.ledger({ since: 48 }).entries.map(({ seq }) => seq)).toEqual([49, 50]);
   await world.close();
+});
+
+describe("a part of the ledger", () => {
+  let world: TestWorld;
+  beforeAll(async () => {
+    world = await aWorld();
+  });
+  afterAll(() => world.close());
+  const read = async (query: string) => {
+    const response = await fetch(`${world.sandbox.url}/sandbox/ledger?${query}`);
+    const body = (await response.json()) as { entries: LedgerEntry[]; next: number; message?: string };
+    return { status: response.status, ...body };
+  };
+  const pathsOf = ({ entries }: { entries: LedgerEntry[] }) =>
+    entries.map(({ method, path }) => `${method} ${path.split("?")[0]}`);
+
+  it("is read by the words of a fault, by status, by complaints, and in pages", async () => {
+    const since = world.control.ledger().next;
+    const { token } = await world.installed();
+    await world.call(token, "/apps?a=1");
+    await world.call("SVCK-none", "/apps");
+    world.partner.answers({ status: 200, body: "nonsense" });
+    await world.control.install();
+    world.partner.answers(success);
+    const from = `since=${since}`;
+    expect(pathsOf(await read(`${from}&match=> POST /resources`))).toEqual([
+      "POST /resources",
+      "POST /resources",
+    ]);
+    expect(pathsOf(await read(`${from}&match=/apps`))).toEqual(["GET /apps", "GET /apps"]);
+    expect(pathsOf(await read(`${from}&status=401`))).toEqual(["GET /apps"]);
+    expect(pathsOf(await read(`${from}&status=2xx&match=GET /*`))).toEqual(["GET /apps"]);
+    const { entries } = await read(`${from}&complaints=1`);
+    expect(entries.map(({ complaints }) => complaints!.length > 0)).toEqual([true]);
+    const first = await read(`${from}&limit=2`);
+    const rest = await read(`since=${first.next}`);
+    expect([...pathsOf(first), ...pathsOf(rest)]).toEqual(pathsOf(await read(from)));
+    expect(first.entries).toHaveLength(2);
+  });
+
+  it("is answered as soon as a call that fits has ended", async () => {
+    const { next } = world.control.ledger();
+    const waiting = read(`since=${next}&match=GET /pipelines&wait=60`);
+    await world.call("SVCK-none", "/apps");
+    await world.call("SVCK-none", "/pipelines");
+    expect(pathsOf(await waiting)).toEqual(["GET /pipelines"]);
+    const never = { since: next, match: "GET /teams/*" };
+    const { signal } = new AbortController();
+    expect(await world.control.awaitLedger(never, 1, signal)).toMatchObject({ entries: [] });
+  });
+
+  it.each([
+    "limit=0",
+    "limit=many",
+    "match=nonsense",
+    "status=6xx",
+    "status=2",
+    "wait=61",
+    "since=-1",
+    "filter=a",
+  ])("is refused with %s", async (query) => {
+    expect(await read(query)).toMatchObject({ status: 422, message: expect.any(String) });
+  });
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { startSandbox } from "../index.ts";
-import { aWorld, type TestWorld } from "./world.ts";
+import { aWorld, holdDelays, stopTime, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
 beforeEach(async () => void (world = await aWorld({ legacyGrants: true })));
@@ -50,6 +50,13 @@ describe("GET /vendor/resources/:uuid/oauth-grant", () => {
     expect((await get(addon.id)).status).toBe(200);
   });
 
+  it("is the same while customers are answered too", async () => {
+    world.control.settings({ customerApi: true });
+    const { addon } = await world.control.install();
+    expect(await get(addon.id)).toMatchObject({ status: 200, body: { oauth_grant: {} } });
+    expect(await get(addon.id, { accept: null })).toMatchObject({ status: 406 });
+  });
+
   it("answers the grant in its documented shape, not to be cached", async () => {
     const { addon } = await world.control.install();
     const { headers, body } = await get(addon.id);
@@ -61,6 +68,7 @@ describe("GET /vendor/resources/:uuid/oauth-grant", () => {
   });
 
   it("then generates a new grant, valid for 5 minutes", async () => {
+    stopTime();
     const { addon } = await world.control.install();
     world.control.advanceClock(300);
     const renewed = await codeOf(addon.id);
@@ -84,11 +92,13 @@ describe("GET /vendor/resources/:uuid/oauth-grant", () => {
   });
 
   it("answers a grant that cannot be exchanged before the provision is answered", async () => {
-    world.control.fault("> POST /resources", { delayMs: 500 });
+    const arrive = holdDelays();
+    world.control.fault("> POST /resources", { delayMs: 50 });
     const installing = world.control.install();
     const [{ id } = { id: "" }] = world.control.state().addons;
     const code = await codeOf(id);
     expect(await world.exchange(code)).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
+    arrive();
     await installing;
     expect(await world.exchange(code)).toMatchObject({ status: 200 });
   });

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, syml
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { anAssistant } from "./mcp-process.ts";
 
 // The packed archive in a folder with nothing else of the repository. So that no network is needed, npm does not install
 // its dependencies: those that it declares, and no others, are linked to the ones that are here.
@@ -17,7 +18,7 @@ const running: ChildProcess[] = [];
 
 beforeAll(() => {
   const copy = path.join(folder, "repository");
-  for (const each of ["package.json", ".npmrc", "tsconfig.json", "packages/sandbox"])
+  for (const each of ["package.json", ".npmrc", "tsconfig.json", "dev/packages.mjs", "packages/sandbox"])
     cpSync(path.join(root, each), path.join(copy, each), { recursive: true });
   symlinkSync(path.join(root, "node_modules"), path.join(copy, "node_modules"));
   execFileSync("npm", ["run", "--silent", "pack", "--", "--silent", "--pack-destination", folder], {
@@ -90,6 +91,22 @@ it("prints the token that it demands off the loopback address", async () => {
   const state = (headers = {}) => fetch(`${url}/sandbox/state`, { headers });
   expect((await state()).status).toBe(401);
   expect((await state({ authorization: `Bearer ${token}` })).status).toBe(200);
+});
+
+it("serves an assistant over its standard input and output", async () => {
+  const { tools, ask, close } = await anAssistant(
+    {},
+    { words: [path.join(installed, "bin.mjs"), "mcp"], cwd: empty },
+  );
+  expect((await tools()).length).toBeGreaterThan(30);
+  expect(await ask("startSandbox")).toMatchObject({ url: expect.stringMatching(/^http/) });
+  await close();
+});
+
+it("with words that it does not know, says which it knows", () => {
+  const start = () =>
+    execFileSync(process.execPath, [path.join(installed, "bin.mjs"), "mpc"], { stdio: "pipe" });
+  expect(start).toThrow(/The sandbox does not know mpc\.\s+Usage: addon-platform-sandbox \[mcp\]/);
 });
 
 it("is a library too, with types", () => {

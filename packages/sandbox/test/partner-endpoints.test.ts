@@ -176,8 +176,12 @@ it("partner-api.yaml describes each of these calls, those to the token endpoint,
   const grant = `/vendor/resources/${addon.id}/oauth-grant`;
   const { addonId, addonPassword } = other.sandbox.settings;
   const authorization = `Basic ${Buffer.from(`${addonId}:${addonPassword}`).toString("base64")}`;
-  statuses.push(take("GET", grant, await other.call("", grant, { headers: { authorization } })));
-  expect(statuses).toEqual([400, 401, 200, 200, 200, 201, 404, 401, 416, 409]);
+  const untyped = { authorization, accept: "application/json" };
+  statuses.push(
+    take("GET", grant, await other.call("", grant, { headers: { authorization } })),
+    take("GET", grant, await other.call("", grant, { headers: untyped })),
+  );
+  expect(statuses).toEqual([400, 401, 200, 200, 200, 201, 404, 401, 416, 409, 406]);
   await other.close();
   expect([...description.seen].sort()).toEqual(description.operations().sort());
 });
@@ -185,11 +189,13 @@ it("partner-api.yaml describes each of these calls, those to the token endpoint,
 it.each(READ)(
   "%s %s answers 304 to its ETag, which counts for the rate limit",
   async (...endpoint: Endpoint) => {
+    const resumeTime = stopTime();
     const first = await call(token, endpoint);
     const again = await call(token, endpoint, { "if-none-match": first.headers.get("etag")! });
     expect(again).toMatchObject({ status: 304, body: null });
     const remaining = [first, again].map(({ headers }) => Number(headers.get("ratelimit-remaining")));
     expect(remaining[1]).toBe(remaining[0]! - 1);
+    resumeTime();
     // A date is too coarse to decide over it.
     const since = { "if-modified-since": new Date().toUTCString() };
     expect(await call(token, endpoint, since)).toMatchObject({ status: 200 });
@@ -210,6 +216,8 @@ it.each(ENDPOINTS)(
     for (const accept of ["application/json", "application/vnd.svc+json; version=2"]) {
       const answer = await call(token, endpoint, { accept });
       expect(answer).toMatchObject({ status: 406, body: { id: "not_acceptable" } });
+      const address = filled(endpoint[1], encodeURIComponent);
+      expect(description.answer(endpoint[0], address, 406, answer.body)).toEqual([]);
       expect(answer.headers.get("ratelimit-remaining")).toMatch(/^\d+$/);
       expect(answer.headers.get("request-id")).toMatch(/^[0-9a-f-]{36}$/);
     }

@@ -45,6 +45,8 @@ export async function aPartner(port = 0) {
     answers(next: typeof answer | PartnerAnswer) {
       answer = typeof next === "function" ? next : () => next;
     },
+    /** Closes all connections, so that calls under way get no answer. */
+    drop: () => server.closeAllConnections(),
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

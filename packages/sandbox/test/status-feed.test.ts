@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startSandbox } from "../index.ts";
-import { aWorld, type TestWorld } from "./world.ts";
+import { aWorld, stopTime, type TestWorld } from "./world.ts";
 
 interface Incident {
   id: number;
@@ -115,6 +115,7 @@ describe("an incident", () => {
   });
 
   it("is resolved with its duration in seconds, and can be reopened", async () => {
+    stopTime();
     const { id } = world.control.openIncident({ title: "Down" });
     world.control.advanceClock(120);
     expect(await control("PATCH", `/incidents/${id}`, { resolved: true })).toMatchObject({ status: 200 });

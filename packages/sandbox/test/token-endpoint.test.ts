@@ -1,4 +1,4 @@
-import { aWorld, type TestWorld } from "./world.ts";
+import { aWorld, stopTime, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
 beforeEach(async () => void (world = await aWorld()));
@@ -24,6 +24,7 @@ describe("an access token", () => {
   });
 
   it("expires after 8 hours of the sandbox's clock, though expires_in says more", async () => {
+    stopTime();
     world.control.settings({ expiresIn: 2_592_000 });
     const { addon, token, refreshToken } = await world.installed();
     world.control.advanceClock(8 * 3600 - 1);
@@ -82,9 +83,13 @@ describe("the client secret", () => {
     const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
     const bearers = [clientSecret, addonPassword, refreshToken].map((secret) => `Bearer ${secret}`);
     const named = [clientSecret, addonPassword].map((secret) => basic(`${addonId}:${secret}`));
-    for (const authorization of [...bearers, ...named, basic(`:${clientSecret}`)]) {
-      const answer = await world.call("", `/addons/${addon.id}`, { headers: { authorization } });
-      expect(answer).toMatchObject({ status: 401, body: { id: "unauthorized" } });
+    // Where customers are answered too, any other token is one of theirs.
+    for (const customerApi of [false, true]) {
+      world.control.settings({ customerApi });
+      for (const authorization of [...bearers, ...named, basic(`:${clientSecret}`)]) {
+        const answer = await world.call("", `/addons/${addon.id}`, { headers: { authorization } });
+        expect(answer).toMatchObject({ status: 401, body: { id: "unauthorized" } });
+      }
     }
   });
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { startSandbox } from "../index.ts";
 import { aBrowser } from "./browser.ts";
 import { aClient, CALLBACK } from "./web-flow.ts";
-import { aWorld, client, type TestWorld } from "./world.ts";
+import { aWorld, client, stopTime, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
 let monitor: ReturnType<typeof aClient>;
@@ -48,6 +48,7 @@ describe("an authorization code", () => {
   });
 
   it("is refused when it is 10 minutes old", async () => {
+    stopTime();
     const [early, late] = [monitor.code(), monitor.code()];
     world.control.advanceClock(599);
     expect(await monitor.exchange(early)).toMatchObject({ status: 200 });

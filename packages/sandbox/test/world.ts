@@ -18,14 +18,24 @@ export interface TokenBody {
   error_description?: string;
 }
 
-/**
- * Stops the time, except for what the control API adds, so that no bucket refills by itself. Returns a function that
- * resumes it.
- */
-export function stopTime(): () => void {
-  const now = jest.spyOn(Date, "now").mockReturnValue(Date.now());
-  return () => now.mockRestore();
+const stopped = new Set<() => void>();
+
+/** Returns a function that resumes it; the world does so when it is closed. */
+function stopClock(clock: { now(): number }): () => void {
+  const now = jest.spyOn(clock, "now").mockReturnValue(clock.now());
+  const resume = () => {
+    stopped.delete(resume);
+    now.mockRestore();
+  };
+  stopped.add(resume);
+  return resume;
 }
+
+/** Stops the time, except for what the control API adds, so that nothing expires and no bucket refills by itself. */
+export const stopTime = () => stopClock(Date);
+
+/** Holds all that a fault delays, however slow the machine is: what is delayed looks at this clock. */
+export const holdDelays = () => stopClock(performance);
 
 /** A sandbox with its partner, and the calls that a partner makes; `close` closes both. */
 export async function aWorld(options: StartOptions = {}) {
@@ -43,6 +53,7 @@ export async function aWorld(options: StartOptions = {}) {
     /** How long the platform waits for an answer of the service. */
     waitsForService: (ms: number) => void Object.assign(sandbox.settings, { partnerTimeoutMs: ms }),
     async close() {
+      for (const resume of stopped) resume();
       await sandbox.close();
       await partner.close();
     },

@@ -2,6 +2,7 @@ import { validateHeaderName, validateHeaderValue } from "node:http";
 import { isObject } from "../is-object.ts";
 import { invalid } from "../refusal.ts";
 import type { Fault, FaultAction } from "./fault.ts";
+import { CALL_WORDS, isCallWords } from "./match.ts";
 
 type Check = [isRight: (value: unknown) => boolean, demand: string];
 
@@ -35,9 +36,7 @@ const endings = ["status", "hang", "reset", "truncate"] as const;
 
 /** Checks a fault before it is stored: a fault that can never happen would make a test prove nothing. */
 export function checkFault({ match, times, action }: Fault): Fault {
-  if (typeof match !== "string" || !/^(>\s*)?([A-Za-z*]+\s+)?\//.test(match.trim())) {
-    throw invalid('match must look like "POST /oauth/token", "* /addons/*" or "> POST /resources".');
-  }
+  if (!isCallWords(match)) throw invalid(`match ${CALL_WORDS}.`);
   if (!Number.isInteger(times) || times < 1) throw invalid("times must be a whole number from 1.");
   checkAction(action, match.trim().startsWith(">"));
   return { match, times, action };

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Table } from "../world/table.ts";
 import type { Fault, FaultAction, FaultRecord } from "./fault.ts";
 import { checkFault } from "./fault-check.ts";
+import { isMatch } from "./match.ts";
 
 export interface Faults {
   add(fault: Fault): Fault;
@@ -33,13 +34,4 @@ export function createFaults(rows: Table<FaultRecord>, onTaken: () => void): Fau
     pending: () => rows.all().map(({ match, times, action }) => ({ match, times, action })),
     clear: () => rows.clear(),
   };
-}
-
-function isMatch(match: string, direction: "in" | "out", call: string): boolean {
-  const isOut = match.trim().startsWith(">");
-  if (isOut !== (direction === "out")) return false;
-  const wanted = match.trim().replace(/^>\s*/, "");
-  const withMethod = wanted.startsWith("/") ? `* ${wanted}` : wanted.replace(/\s+/, " ");
-  const pattern = withMethod.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*");
-  return new RegExp(`^${pattern}$`, "i").test(call);
 }

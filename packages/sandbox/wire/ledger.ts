@@ -1,5 +1,6 @@
 import { membersOrSize, objectOrSize, readableBody } from "./body.ts";
 import type { FaultAction } from "./fault.ts";
+import { isWanted, type LedgerQuery } from "./ledger-query.ts";
 import { type Masking, mayHoldSecrets } from "./masking.ts";
 
 export type Headers = Record<string, string | string[] | number | undefined>;
@@ -30,10 +31,17 @@ export type Call = Omit<LedgerEntry, "seq" | "at" | "request" | "response"> & {
   response: { status: number; headers: Headers; text: string } | null;
 };
 
+export interface LedgerPage {
+  entries: LedgerEntry[];
+  next: number;
+}
+
 export interface Ledger {
   add(call: Call): void;
-  /** The entries after `since`; secrets are masked unless `reveal`. Pass `next` as `since` of the following read. */
-  read(options?: { since?: number; reveal?: boolean }): { entries: LedgerEntry[]; next: number };
+  /**
+   * The entries that a query asks for; secrets are masked unless `reveal`. Pass `next` as `since` of the following read.
+   */
+  read(query?: LedgerQuery): LedgerPage;
   /** The number of the last entry. */
   last(): number;
   clear(): void;
@@ -61,12 +69,15 @@ export function createLedger({ size, masking, onEntry }: LedgerNeeds): Ledger {
       if (calls.length > size * 1.1 + 10) calls = calls.slice(-size);
       onEntry?.(masked(seq, call));
     },
-    read({ since = 0, reveal = false } = {}) {
+    read({ since = 0, limit = Infinity, reveal = false, ...which } = {}) {
       const first = calls[0]?.seq ?? 0;
       // A number of before a restart: calls are counted anew.
-      const wanted = calls.slice(since > seq ? 0 : Math.max(0, since - first + 1));
+      const later = calls.slice(since > seq ? 0 : Math.max(0, since - first + 1));
+      const wanted = later.filter(({ call }) => isWanted(call, which));
+      const page = wanted.slice(0, limit);
       const show = reveal ? readable : masked;
-      return { entries: wanted.map(({ seq, call }) => show(seq, call)), next: seq };
+      const next = page.length < wanted.length ? page.at(-1)!.seq : seq;
+      return { entries: page.map(({ seq, call }) => show(seq, call)), next };
     },
     last: () => seq,
     clear() {

@@ -1,6 +1,7 @@
 import { goOnWithSetup } from "./app-life.ts";
 import { invalidateGrants } from "./grants.ts";
 import type { AddonRecord } from "./records.ts";
+import { noteReleases } from "./releases.ts";
 import { endAuthorizations } from "./tokens.ts";
 import type { World } from "./world.ts";
 
@@ -74,7 +75,9 @@ export function markVanished(world: World, addon: AddonRecord): void {
   settleApp(world, addon);
 }
 
-function leaveApps(world: World, addon: AddonRecord): void {
+/** Removes the add-on's attachments and log drains from all apps. */
+export function leaveApps(world: World, addon: AddonRecord): void {
+  noteReleases(world, addon, "Remove");
   for (const attachment of world.attachments.of("addon", addon.id)) world.attachments.remove(attachment);
   for (const drain of world.logDrains.of("addon", addon.id)) world.logDrains.remove(drain);
 }
@@ -90,6 +93,7 @@ export function giveUpIfOverdue(world: World, addon: AddonRecord): AddonRecord {
   if (addon.state === "provisioning" && world.clock.now() - addon.requestedAt >= GIVE_UP_MS) {
     markDeprovisioned(world, addon, "The provision was not finished within 12 hours.");
     addon.isUntold = true;
+    addon.isGivenUp = true;
   }
   return addon;
 }
@@ -100,12 +104,15 @@ export function mergeConfig(
   addon: AddonRecord,
   changes: Iterable<[string, string | null]>,
 ): void {
+  let isChanged = false;
   for (const [name, value] of changes) {
     if (value === (Object.hasOwn(addon.config, name) ? addon.config[name] : null)) continue;
     if (value === null) delete addon.config[name];
     else addon.config[name] = value;
     addon.updatedAt = world.clock.now();
+    isChanged = true;
   }
+  if (isChanged) noteReleases(world, addon, "Set the config vars of");
 }
 
 /** The rule of {@link isConfigVarName} as a sentence for error messages. */

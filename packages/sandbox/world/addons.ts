@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { conflict, invalid } from "../refusal.ts";
 import { attach } from "./attachments.ts";
 import { newName } from "./identity.ts";
 import type { AddonRecord, AppRecord } from "./records.ts";
@@ -9,6 +10,8 @@ export interface AddonChoice {
   plan: string;
   region?: string | undefined;
   options?: Record<string, unknown> | undefined;
+  /** The add-on's own name; absent: one is generated. */
+  name?: string | undefined;
   /** The attachment's name. */
   as?: string | undefined;
 }
@@ -19,11 +22,12 @@ export function isForgotten(world: World, addon: AddonRecord): boolean {
 }
 
 /** Creates an add-on and attaches it to an app; the partner does not know about it yet. */
-export function addAddon(world: World, app: AppRecord, { plan, region, options, as }: AddonChoice) {
+export function addAddon(world: World, app: AppRecord, { plan, region, options, name, as }: AddonChoice) {
+  if (name !== undefined) checkAddonName(world, name);
   const now = world.clock.now();
   const addon: AddonRecord = {
     id: randomUUID(),
-    name: newName(world.settings.addonId, (name) => world.addons.find(name) !== undefined),
+    name: name ?? newName(world.settings.addonId, (taken) => world.addons.find(taken) !== undefined),
     state: "provisioning",
     appId: app.id,
     plan,
@@ -41,4 +45,17 @@ export function addAddon(world: World, app: AppRecord, { plan, region, options, 
   // Attach first, because that can be refused, so that nothing is left half done.
   attach(world, addon, app, as);
   return world.addons.add(addon);
+}
+
+/** Renames an add-on; its id, its attachments and its config vars stay. */
+export function renameAddon(world: World, addon: AddonRecord, name: string): void {
+  if (name === addon.name) return;
+  checkAddonName(world, name);
+  world.addons.rename(addon, () => Object.assign(addon, { name, updatedAt: world.clock.now() }));
+}
+
+function checkAddonName(world: World, name: string): void {
+  if (!/^[a-zA-Z][A-Za-z0-9_-]*$/.test(name))
+    throw invalid("An add-on's name consists of letters, digits, - and _, and begins with a letter.");
+  if (world.addons.find(name)) throw conflict(`The name ${name} is already taken.`);
 }

@@ -5,7 +5,7 @@ import { newName } from "./identity.ts";
 import { checkPipelineWish, joinPipeline, type PipelineWish } from "./pipelines.ts";
 import type { AppRecord, UserRecord } from "./records.ts";
 import { teamIdOf, teamNamed } from "./teams.ts";
-import { userNamed } from "./users.ts";
+import { OWNER, userNamed } from "./users.ts";
 import type { World } from "./world.ts";
 
 export interface AppWish extends PipelineWish {
@@ -27,7 +27,7 @@ export function addApp(world: World, wish: AppWish): AppRecord {
   checkName(world, name);
   const generation = generationOf(wish.generation ?? "older");
   const region = regionOf(world, wish.region);
-  const owner = userNamed(world, "owner@example.com");
+  const owner = userNamed(world, OWNER);
   const pipelineOwner =
     wish.team === undefined
       ? { id: owner.id, type: "user" as const }

@@ -7,6 +7,10 @@ export function isAttachmentName(name: string): boolean {
   return /^[A-Z][A-Z0-9_]*$/.test(name);
 }
 
+/** The same rule as a sentence for error messages. */
+export const ATTACHMENT_NAMES =
+  "An attachment's name consists of upper-case letters, digits and underscores, and begins with a letter.";
+
 /** The name of an add-on's first attachment to an app: under it, config vars have the names that the manifest declares. */
 export function defaultName(world: Pick<World, "settings">): string {
   const prefix = withoutEnd(world.settings.addonManifest?.config_vars_prefix ?? "");

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { conflict, invalid } from "../refusal.ts";
-import { defaultName, freeName, isAttachmentName, nameInApp } from "./attachment-names.ts";
+import { ATTACHMENT_NAMES, defaultName, freeName, isAttachmentName, nameInApp } from "./attachment-names.ts";
 import type { AddonRecord, AppRecord, AttachmentRecord } from "./records.ts";
+import { noteRelease } from "./releases.ts";
 import type { World } from "./world.ts";
 
 /**
@@ -11,11 +12,7 @@ import type { World } from "./world.ts";
 export function attach(world: World, addon: AddonRecord, app: AppRecord, wish?: string): AttachmentRecord {
   if (addon.state === "deprovisioned") throw invalid("The add-on is deprovisioned.");
   const isTaken = (name: string) => world.attachments.find(`${app.id}/${name}`) !== undefined;
-  if (wish !== undefined && !isAttachmentName(wish)) {
-    throw invalid(
-      "An attachment's name consists of upper-case letters, digits and underscores, and begins with a letter.",
-    );
-  }
+  if (wish !== undefined && !isAttachmentName(wish)) throw invalid(ATTACHMENT_NAMES);
   if (wish !== undefined && isTaken(wish)) throw conflict(`The app already has an attachment named ${wish}.`);
   const name = wish ?? freeName(defaultName(world), isTaken);
   const { config_vars: declared = [] } = world.settings.addonManifest ?? {};
@@ -29,6 +26,7 @@ export function attach(world: World, addon: AddonRecord, app: AppRecord, wish?: 
     }
   }
   const now = world.clock.now();
+  noteRelease(world, app, `Attach ${name}`);
   return world.attachments.add({
     id: randomUUID(),
     name,
@@ -37,6 +35,12 @@ export function attach(world: World, addon: AddonRecord, app: AppRecord, wish?: 
     createdAt: now,
     updatedAt: now,
   });
+}
+
+/** Takes an attachment from its app, and with it the config vars that the add-on has there. */
+export function detach(world: World, attachment: AttachmentRecord): void {
+  world.attachments.remove(attachment);
+  noteRelease(world, world.apps.get(attachment.appId)!, `Detach ${attachment.name}`);
 }
 
 /**

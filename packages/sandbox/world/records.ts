@@ -38,6 +38,8 @@ export interface AddonRecord {
    * it.
    */
   isEndForeseen?: true;
+  /** The platform gave up the provision, because it was not finished in time. */
+  isGivenUp?: true;
   /** The platform gave up the provision, but has not told the service yet. */
   isUntold?: true;
   /** The platform lost it, and the service was not told: no token finds it any more. */
@@ -63,6 +65,8 @@ export interface AppRecord {
   configVars?: Record<string, string>;
   /** The result of its manifest; absent without a manifest. */
   setup?: AppSetupRecord;
+  /** The last of its releases, oldest first; absent while there is only the first one. */
+  releases?: ReleaseRecord[];
   /** When the app was destroyed. Its name is free then; the record is kept for the add-ons that refer to it. */
   destroyedAt?: number;
   name: string;
@@ -72,6 +76,13 @@ export interface AppRecord {
   region: string;
   createdAt: number;
   updatedAt: number;
+}
+
+/** An app gets a release with each change of its config vars and its add-ons. */
+export interface ReleaseRecord {
+  version: number;
+  description: string;
+  at: number;
 }
 
 export interface UserRecord {

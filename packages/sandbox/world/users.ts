@@ -7,7 +7,9 @@ import type { World } from "./world.ts";
  * Every app has the owner and the colleague as collaborators; the newcomer has no app. All exist before they are
  * needed.
  */
-const standing = ["owner@example.com", "colleague@example.com", "newcomer@example.com"];
+/** The owner of every app that belongs to no team. */
+export const OWNER = "owner@example.com";
+const standing = [OWNER, "colleague@example.com", "newcomer@example.com"];
 
 /** The user with this e-mail; an unknown address gets a new account. */
 export function userNamed(world: World, email: string): UserRecord {

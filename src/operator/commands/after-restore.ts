@@ -25,7 +25,7 @@ export function addAfterRestore(program: KitCommand): void {
     .option("--platform-list", "the platform's uuids, one a line, come on standard input")
     .option("--done", "end the hold: the ledgers agree again")
     .option("--yes", "do not ask")
-    .option("--after <uuid>", "go on where a comparison was stopped", typedUuid)
+    .option("--after <uuid>", "continue where a comparison was stopped", typedUuid)
     .option("--rate <n>", "ask the platform about so many resources a second", rate, 20)
     .description("after a backup was restored: hold what would do harm, and compare the ledgers")
     .addHelpText("after", `${example("kit after-restore --platform-list < uuids.txt")}${ENDING}`)
@@ -83,6 +83,6 @@ async function end(session: Session, { yes = false }: Options): Promise<Outcome>
       `${held(seen)} End the hold? What waits is then carried out: pushes of config vars, rotations, retirements.`,
     );
   await endHold(db);
-  const message = "The hold has ended; what waited goes on within 15 seconds.";
+  const message = "The hold has ended; what waited continues within 15 seconds.";
   return { data: { heldSince: null, restoredAt: seen.restoredAt }, message, show: () => message };
 }

@@ -64,7 +64,7 @@ export function outcomeOf(
           paint,
           [...notes.map((each) => `! ${each}`), ...findings.faults().map((each) => `✗ ${each}`)].join("\n"),
         ),
-        ...(next === null ? [] : [`Stopped. To go on: kit reconcile --after ${next}`]),
+        ...(next === null ? [] : [`Stopped. To continue: kit reconcile --after ${next}`]),
         `${sum}.`,
       ]
         .filter(Boolean)

@@ -127,7 +127,7 @@ async function readChanges(
   }
   if (changes.length === 0) throw new UsedWrongly("Nothing to change: give NAME=VALUE, or --unset NAME.");
   if (new Set(changes.map(({ name }) => name)).size < changes.length)
-    throw new UsedWrongly("A config var is named twice.");
+    throw new UsedWrongly("Name each config var once.");
   return changes;
 }
 

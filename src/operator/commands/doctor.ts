@@ -1,5 +1,6 @@
 import { type DoctorReport, examine, inShort } from "../doctor/doctor.ts";
 import { type Check, whomInWords } from "../doctor/finding.ts";
+import { momentAway } from "../wording.ts";
 import type { Paint } from "./host.ts";
 import { DONE, FAILED, MISCONFIGURED, safe, safeLines } from "./outcome.ts";
 import type { KitCommand, Session } from "./session.ts";
@@ -85,8 +86,9 @@ function showCheck(paint: Paint, check: Check): string {
   const { id, ok, fix: anyFix, found = [check], isChecked = true } = check;
   const well = anyFix === null ? paint.green("✓") : paint.yellow("!");
   const mark = ok ? well : paint.red(isChecked ? "✗" : "–");
-  const lines = found.flatMap(({ message, fix, whom, runbook }) => [
+  const lines = found.flatMap(({ message, fix, whom, since, runbook }) => [
     safeLines(message, INDENT),
+    ...(since === undefined ? [] : [paint.dim(`  since ${momentAway(since)}, UTC`)]),
     ...(whom ? whomInWords(whom).map((line) => safe(`  ${line}`)) : []),
     ...(fix === null ? [] : [paint.cyan(`→ ${safeLines(fix, INDENT)}`)]),
     ...(runbook === undefined ? [] : [paint.dim(`  docs/operate.md, "${runbook}"`)]),

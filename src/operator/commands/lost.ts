@@ -1,13 +1,5 @@
 import { UsedWrongly } from "../errors.ts";
-import {
-  listLost,
-  type LostRecord,
-  MADE_HERE,
-  STATES_OF_LOST,
-  tickOff,
-  TO_DO,
-  typedIds,
-} from "../lost-sales.ts";
+import { becameOf, listLost, type LostRecord, madeHere, tickOff, TO_DO, typedIds } from "../lost-sales.ts";
 import { counted, moment } from "../wording.ts";
 import type { Paint } from "./host.ts";
 import { DONE, example, FAILED, safe, table } from "./outcome.ts";
@@ -66,17 +58,17 @@ function text(paint: Paint, { lost, open, next }: Awaited<ReturnType<typeof list
       ? "All are ticked off or installed since."
       : `${counted(open, "sale")} to be dealt with. ${TO_DO}`,
     ...(open > 0 ? ["Then tick them off: kit lost --done ID…"] : []),
-    ...(lost.some(({ state, done }) => state === "made_here" && !done) ? [MADE_HERE] : []),
+    ...madeHere(lost),
     ...(next === null ? [] : [`For more, the same command with --after ${next}`]),
   ].join("\n");
 }
 
-const inRow = ({ id, at, uuid, plan, name, app, state, doneBy }: LostRecord) => ({
+const inRow = ({ id, at, uuid, plan, name, app, doneBy, ...sale }: LostRecord) => ({
   id: String(id),
   "at (utc)": moment(at),
   uuid,
   plan,
   name: name ?? "",
   app: app ?? "",
-  "": doneBy === null ? STATES_OF_LOST[state] : `ticked off by ${doneBy}`,
+  "": doneBy === null ? becameOf(sale) : `ticked off by ${doneBy}`,
 });

@@ -40,7 +40,10 @@ export function addManifest(program: KitCommand): void {
       const { manifest: whole } = await examine(session, name);
       // A broken manifest gives no result at all, so that nobody uses half of one.
       if (!whole)
-        throw new KitError("manifest_broken", `It breaks rules of the platform: kit manifest check ${name}`);
+        throw new KitError(
+          "manifest_broken",
+          `${name} breaks rules of the platform. See each with: kit manifest check ${name}`,
+        );
       const { effectiveManifest } = await import("../../manifest/check.ts");
       const data = effectiveManifest(whole, environment);
       return { data, show: () => jsonText(data, 2) };

@@ -58,7 +58,10 @@ function described(error: unknown): [id: string, message: string] {
     ];
   if (!isDatabaseUnreachable(error)) return [errorIdOf(error), message];
   const { cause = error } = error as Error;
-  return ["database_unavailable", `The database does not answer: ${messageOf(cause)}`];
+  return [
+    "database_unavailable",
+    `The database does not answer: ${messageOf(cause)}. What to do: kit doctor`,
+  ];
 }
 
 /** The outcome of work on many resources; `doneWord` names the success. */

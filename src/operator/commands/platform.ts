@@ -105,7 +105,7 @@ show it again, so --reveal is not needed here. It is not stored and not logged.`
     )
     .does(async (session, { description, scope }: { description: string; scope: string[] }) => {
       if (scope.some((each) => each.trim() === ""))
-        throw new UsedWrongly("With an empty scope it could do everything.");
+        throw new UsedWrongly("An empty scope would allow everything: name a scope.");
       const record = await authorizationFrom(session, (calls, token) =>
         createAuthorization(calls, { description, scope }, token),
       );
@@ -151,7 +151,7 @@ async function authorizationFrom(
         ? !error.mayHaveArrived
         : !isServerError && !(error instanceof UnreadableAnswer);
     if (isCertain) throw error;
-    const message = `${(error as Error).message}. It may have been done all the same: look at your authorizations on the platform before you try again.`;
+    const message = `${(error as Error).message}. It may still have been done: look at your authorizations on the platform before you try again.`;
     throw new KitError("authorization_unknown", message, { cause: error });
   }
 }

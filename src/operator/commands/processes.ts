@@ -19,8 +19,8 @@ export function addProcesses(program: KitCommand): void {
 /** As a document shows it: moments, and no durations, which are old when they are read. */
 function shownOf({ beatSeconds: _beat, startSeconds: _start, lastRefusedWrite, ...process }: Process) {
   if (!lastRefusedWrite) return { ...process, lastRefusedWrite };
-  const { at, state, reason } = lastRefusedWrite;
-  return { ...process, lastRefusedWrite: { at, state, reason } };
+  const { at, since, state, reason } = lastRefusedWrite;
+  return { ...process, lastRefusedWrite: { at, since, state, reason } };
 }
 
 function processesText(paint: Paint, all: readonly Process[]): string {
@@ -34,7 +34,7 @@ function processesText(paint: Paint, all: readonly Process[]): string {
     node: one.node,
     key: one.keyId ?? "",
     started: moment(one.startedAt),
-    "last beat": `${duration(one.beatSeconds)} ago`,
+    "last heartbeat": `${duration(one.beatSeconds)} ago`,
     why: one.why ?? "",
   }));
   const refused = all.flatMap(({ role, host, pid, lastRefusedWrite: last }) =>

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { type Argument, type Command, CommanderError, type OutputConfiguration } from "commander";
 import { build, buildText } from "../../version.ts";
 import { type Host, paintOf } from "./host.ts";
@@ -55,10 +56,50 @@ export async function createProgram(
   const called = typed.find((word) => !word.startsWith("-"));
   const own = COMMANDS.filter(([names]) => names.split(" ").includes(called ?? ""));
   const isOfAll = own.length === 0 && !isVersion(typed);
+  const listed = called === undefined && isOfAll ? readList() : null;
+  if (listed) return showing(program, listed);
   for (const [, load] of isOfAll ? COMMANDS : own) (await load())(program);
   // Not in the table, because it describes all commands.
   if (isOfAll) (await import("./completion.ts")).addCompletion(program);
   return program;
+}
+
+/** What the list of all commands shows of one. */
+type Listed = Readonly<Record<"name" | "term" | "description", string>>;
+
+/** Where `npm run build` stores what {@link listCommands} returns. */
+const LIST = new URL("../../kit-commands.json", import.meta.url);
+
+/** For the build: what `kit --help` shows, so that it needs to load no command. Loads them all. */
+export async function listCommands(): Promise<Listed[]> {
+  const program = await createProgram(() => () => Promise.resolve(), ["help"]);
+  const help = program.createHelp();
+  return help
+    .visibleCommands(program)
+    .filter((command) => program.commands.includes(command))
+    .map((command) => ({
+      name: command.name(),
+      term: help.subcommandTerm(command),
+      description: help.subcommandDescription(command),
+    }));
+}
+
+/** `null` if the code was not built: it is run from its sources. */
+function readList(): Listed[] | null {
+  try {
+    return JSON.parse(readFileSync(LIST, "utf8")) as Listed[];
+  } catch {
+    return null;
+  }
+}
+
+function showing(program: KitCommand, listed: readonly Listed[]): KitCommand {
+  const terms = new Map(listed.map(({ name, term }) => [name, term]));
+  for (const { name, description } of listed) program.command(name).description(description);
+  return program.configureHelp({
+    ...program.configureHelp(),
+    subcommandTerm: (command) => terms.get(command.name()) ?? termOf(command),
+  });
 }
 
 /** It needs no command. */

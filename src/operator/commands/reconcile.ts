@@ -26,12 +26,12 @@ export function addReconcile(program: KitCommand): void {
     .summary("compare platform, service and backend")
     .option("--platform-list", "the platform's uuids, one a line, come on standard input")
     .addOption(
-      new Option("--fix <kind>", "then carry this kind of difference out")
+      new Option("--fix <kind>", "then fix this kind of difference")
         .choices(FIXABLE_KINDS)
         .argParser(fixableKind),
     )
     .option("--yes", "do not ask")
-    .option("--after <uuid>", "go on where a comparison was stopped", typedUuid)
+    .option("--after <uuid>", "continue where a comparison was stopped", typedUuid)
     .option("--rate <n>", "ask the platform about so many resources a second", rate, 20)
     .option("--json-lines", "a JSON line for each difference, and the sum on standard error")
     .description("compare what the platform has, what we have and what your backend has")

@@ -120,7 +120,7 @@ is cleaned up. Of a tombstone it clears the details of its events.`,
         await session.confirm("Erase it for good?");
       }
       const report = await eraseResource(db, uuid);
-      return { data: report, show: () => `Erased ${report.erased}. Its uuid can never live again.` };
+      return { data: report, show: () => `Erased ${report.erased}. Its uuid cannot be provisioned again.` };
     });
 
   resources

@@ -161,7 +161,9 @@ export function createSession(
   /** Throws `UsedWrongly` if no person can be asked. `isInputTaken`: standard input is for something else. */
   function mustBeAsked(isInputTaken = false): void {
     if (json || isInputTaken || !host.stdin.isTTY || !host.stderr.isTTY)
-      throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
+      throw new UsedWrongly(
+        "Nothing was changed: there is no terminal to ask on. Add --yes to do it without the question.",
+      );
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { Database } from "../../database/database.ts";
 import { type Queryable, statement } from "../../database/statement.ts";
 import { NEEDING_ATTENTION } from "../../metrics/store.ts";
+import type { Options } from "../../options.ts";
 
 /** Customers whose credential is in a state that needs a person; `since`: that of the longest of `some`, which are five. */
 export interface InAttention {
@@ -36,6 +37,21 @@ const others = statement<{ offered: readonly string[]; most: number }, OfPlan>(
   `SELECT plan, count(*)::int AS count, (array_agg(uuid::text ORDER BY created_at DESC))[1:5] AS some FROM resources
    WHERE state IN ('provisioning', 'provisioned') AND plan <> ALL(:offered::text[]) GROUP BY plan ORDER BY plan LIMIT :most`,
 );
+
+/** Options that customers chose when installing, and five of those who chose them. */
+export interface Chosen {
+  options: Options;
+  count: number;
+  some: string[];
+}
+
+const chosen = statement<{ most: number }, Chosen>("options_of_customers").sql(
+  `SELECT options, count(*)::int AS count, (array_agg(uuid::text ORDER BY created_at DESC))[1:5] AS some FROM resources
+   WHERE state IN ('provisioning', 'provisioned') GROUP BY options ORDER BY count(*) DESC, min(created_at) LIMIT :most`,
+);
+
+/** What customers chose, the most usual first. */
+export const optionsOfCustomers = (db: Database, most: number) => db.readWhole(chosen, { most });
 
 /** The plans that customers have and that are not among these, by name, and five of the customers of each. */
 export const customersOfOtherPlans = (db: Database, offered: readonly string[], most: number) =>

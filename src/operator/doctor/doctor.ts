@@ -6,7 +6,17 @@ import { stateOfWork } from "../../metrics/store.ts";
 import { PACE } from "../../pace.ts";
 import { sharedFor } from "../../within.ts";
 import { type Check, type Finding, fine, found, joined, levelOf, withCauses, withNames } from "./finding.ts";
-import { database, keys, manifest, migrations, notice, plans, settings, version } from "./installation.ts";
+import {
+  database,
+  keys,
+  manifest,
+  migrations,
+  notice,
+  options,
+  plans,
+  settings,
+  version,
+} from "./installation.ts";
 import { platform, platformStatus, secret, signIn } from "./platform.ts";
 import { clocks, password, processes } from "./processes.ts";
 import { restore } from "./restore.ts";
@@ -23,7 +33,7 @@ const OF_THE_DATABASE: Looks = { database, migrations };
 const BESIDE_EACH_OTHER: readonly Looks[] = [
   { restore, writes, keys, notice },
   // The clocks after the client secret, whose trial brings the platform's time.
-  { secret, password, plans, clocks, processes },
+  { secret, password, plans, options, clocks, processes },
   ...OF_WORK,
 ];
 /** Without these, those that follow make no sense. */

@@ -4,15 +4,20 @@ import type { Config } from "../../config.ts";
 import type { OpenContext } from "../../context.ts";
 import { compareMigrations, lacks, remarksOn } from "../../database/migration-comparison.ts";
 import { throwAsMisconfigured } from "../../database/retry.ts";
+import { KitError } from "../../errors.ts";
+import { misfitsIn } from "../../options.ts";
 import { currentNotice } from "../../people/notice.ts";
+import { lackedSince } from "../../processes/judge.ts";
 import { databaseAddress } from "../../setting.ts";
 import { countKeyUse } from "../../vault/store.ts";
 import { buildText } from "../../version.ts";
 import { keysInUse } from "../keys.ts";
 import { hasMoreRights } from "../store.ts";
 import { moment } from "../wording.ts";
-import { customersOfOtherPlans } from "./attention-store.ts";
+import { customersOfOtherPlans, optionsOfCustomers } from "./attention-store.ts";
 import { type Finding, fine, found, MOST_NAMED } from "./finding.ts";
+import { processesOf } from "./processes.ts";
+import { writesTakenUntil } from "./writes.ts";
 
 // The settings and app.json; the database, and whether what it holds fits them.
 
@@ -43,12 +48,17 @@ const VERY_SLOW_ANSWER_MS = 1_500;
 /** A process that is busy itself takes some of the time. */
 const MOST_TRIES = 3;
 
-export async function database({ db }: OpenContext): Promise<Finding> {
+export async function database(ctx: OpenContext): Promise<Finding> {
   let ms = Infinity;
-  for (let tries = 0; tries < MOST_TRIES && ms >= SLOW_ANSWER_MS; tries += 1) {
-    const askedMs = performance.now();
-    await db.ping().catch(throwAsMisconfigured);
-    ms = Math.min(ms, performance.now() - askedMs);
+  try {
+    for (let tries = 0; tries < MOST_TRIES && ms >= SLOW_ANSWER_MS; tries += 1) {
+      const askedMs = performance.now();
+      await ctx.db.ping();
+      ms = Math.min(ms, performance.now() - askedMs);
+    }
+  } catch (error) {
+    if (!(error instanceof KitError && error.id === "database_read_only")) throwAsMisconfigured(error);
+    return found("database_unreachable", { words: error.message }, await writesTakenUntil(ctx));
   }
   if (ms < SLOW_ANSWER_MS) return fine(`PostgreSQL answers in ${Math.ceil(ms)} ms.`);
   return found("database_slow", { ms, isVery: ms > VERY_SLOW_ANSWER_MS });
@@ -83,6 +93,29 @@ export async function plans({ db, offer }: OpenContext): Promise<Finding> {
   return found("plans_not_on_offer", { plans, areMore: others.length > MOST_PLANS }, { whom });
 }
 
+/** So many different choices are compared with the schema; of further ones nothing is said. */
+const MOST_CHOICES = 10_000;
+/** At most this many kinds of misfits are named. */
+const MOST_MISFITS = 5;
+
+/** Whether the schema of the offer still takes what each customer chose when installing. */
+export async function options({ db, offer: { options: schema } }: OpenContext): Promise<Finding> {
+  if (!schema) return fine("The offer has no schema for options.");
+  const wrong = (await optionsOfCustomers(db, MOST_CHOICES)).flatMap((chosen) => {
+    const misfits = misfitsIn(schema, chosen.options);
+    return misfits.length > 0 ? [{ ...chosen, misfits }] : [];
+  });
+  if (wrong.length === 0) return fine("What each customer chose when installing fits the schema of options.");
+  const counts = new Map<string, number>();
+  for (const { misfits, count } of wrong)
+    for (const misfit of new Set(misfits)) counts.set(misfit, (counts.get(misfit) ?? 0) + count);
+  const sorted = [...counts].sort(([, one], [, other]) => other - one);
+  const count = wrong.reduce((sum, each) => sum + each.count, 0);
+  const values = { count, misfits: sorted.slice(0, MOST_MISFITS), areMore: sorted.length > MOST_MISFITS };
+  const uuids = wrong.flatMap(({ some }) => some).slice(0, MOST_NAMED);
+  return found("options_misfit", values, { whom: { count, uuids } });
+}
+
 /** The first version of each line of Node that has its security fixes, as the README names them. */
 export const SECURE_NODE = ["22.23.4", "24.22.1", "26.12.1"];
 
@@ -97,7 +130,18 @@ export function version(node: string = process.versions.node): Finding {
   return found("node_outdated", { build: buildText, why, versions: SECURE_NODE.join(", ") });
 }
 
-export const keys = async (ctx: OpenContext) => keysInUse(await countKeyUse(ctx.db), ctx);
+export async function keys(ctx: OpenContext): Promise<Finding> {
+  const [uses, all, { sealingKey }] = await Promise.all([
+    countKeyUse(ctx.db),
+    processesOf(ctx),
+    ctx.db.prisma(),
+  ]);
+  const current = await sealingKey.findUnique({ where: { keyId: ctx.vault.keyId } });
+  return keysInUse(uses, ctx, (missing) => ({
+    missing: lackedSince(all, missing),
+    current: current?.firstUsedAt.toISOString(),
+  }));
+}
 
 /** Whether the platform could make an app from the `app.json` in `folder`. A deployment of `dist/` alone has none. */
 export async function manifest(folder = process.cwd()): Promise<Finding> {
@@ -113,7 +157,6 @@ export async function notice({ db }: OpenContext): Promise<Finding> {
   const current = await currentNotice(db);
   if (!current) return fine("Customers see no notice.");
   const { text, severity, setBy, setAt, until } = current;
-  const since = setAt.toISOString();
-  const values = { text, severity, setBy, from: moment(since), until: until && moment(until.toISOString()) };
-  return found("notice_shown", values, { since });
+  const values = { text, severity, setBy, until: until && moment(until.toISOString()) };
+  return found("notice_shown", values, { since: setAt.toISOString() });
 }

@@ -2,9 +2,9 @@ import type { OpenContext } from "../../context.ts";
 import { databaseClock } from "../../database/clock.ts";
 import { apart } from "../../processes/clocks.ts";
 import * as judge from "../../processes/judge.ts";
-import { HAS_NOT_BEATEN } from "../../processes/presence.ts";
+import { NO_HEARTBEAT } from "../../processes/presence.ts";
 import { lateAfterSeconds, listProcesses, type Process } from "../../processes/store.ts";
-import { duration, moment } from "../wording.ts";
+import { moment } from "../wording.ts";
 import { ago, type Finding, fine, found, orFine } from "./finding.ts";
 
 // The processes that run, and the clocks of all. `kit doctor` and the operator's overview say the same of them.
@@ -29,22 +29,13 @@ export async function processes(ctx: OpenContext): Promise<Finding[]> {
   return orFine(wrong, `${running.length} run, of build ${shown}: ${names(running)}.`);
 }
 
-/** Older ones say nothing of today. */
-const DAY_SECONDS = 24 * 3_600;
-
 /** Whether the platform's calls come with the password that is set here, as far as the web processes have seen. */
 export async function password(ctx: OpenContext): Promise<Finding> {
-  const calls = judge.running(await processesOf(ctx)).map((each) => each.calls);
-  const ages = calls.flatMap(({ rightAgoSeconds }) => rightAgoSeconds ?? []);
-  const rightAgoSeconds = Math.min(Infinity, ...ages);
-  // One that is answered by another process was the platform's, and these are not.
-  const wrong = calls.filter(({ wrongAgoSeconds }) => (wrongAgoSeconds ?? Infinity) < rightAgoSeconds);
-  const seconds = Math.max(0, ...wrong.map(({ wrongAgoSeconds }) => wrongAgoSeconds!));
-  if (wrong.length === 0 || seconds > DAY_SECONDS)
-    return fine("The platform's calls have the right password, or there were none.");
-  const count = wrong.reduce((sum, { wrongPasswords }) => sum + wrongPasswords, 0);
-  const [since, last] = [ago(seconds), rightAgoSeconds === Infinity ? null : moment(ago(rightAgoSeconds))];
-  return found("passwords_wrong", { count, user: ctx.config.addonId, since: moment(since), last }, { since });
+  const wrong = judge.wrongCalls(await processesOf(ctx));
+  if (!wrong) return fine("The platform's calls have the right password, or there were none.");
+  const { count, seconds, rightAgoSeconds } = wrong;
+  const last = rightAgoSeconds === Infinity ? null : moment(ago(rightAgoSeconds));
+  return found("passwords_wrong", { count, user: ctx.config.addonId, last }, { since: ago(seconds) });
 }
 
 const MOST_NAMED = 5;
@@ -55,22 +46,18 @@ function names(of: readonly Process[]): string {
 }
 
 function missing(one: Process, all: readonly Process[]): Finding {
-  const words = `${judge.named(one)} has not beaten for ${duration(one.beatSeconds)}: ${HAS_NOT_BEATEN}.`;
+  const words = `${judge.named(one)} has sent no heartbeat: ${NO_HEARTBEAT}.`;
   const values = { words, role: one.role, isReplaced: judge.isReplaced(one, all) };
   return found("process_missing", values, { since: ago(one.beatSeconds) });
 }
 
 const late = (one: Process): Finding =>
-  found(
-    "process_late",
-    { name: judge.named(one), beat: duration(one.beatSeconds) },
-    { since: ago(one.beatSeconds) },
-  );
+  found("process_late", { name: judge.named(one) }, { since: ago(one.beatSeconds) });
 
 const misconfigured = (one: Process): Finding =>
   found(
     "process_misconfigured",
-    { name: judge.named(one), ago: duration(one.beatSeconds), why: one.why ?? "unknown" },
+    { name: judge.named(one), why: one.why ?? "unknown" },
     { since: ago(one.beatSeconds) },
   );
 
@@ -84,12 +71,14 @@ const keyThatDiffers = ({ of, lacking }: { of: Process; lacking: readonly Proces
 function noneRuns(all: readonly Process[]): Finding[] {
   if (judge.running(all).length > 0 || judge.missing(all).length > 0) return [];
   const seconds = Math.min(...all.map(({ beatSeconds }) => beatSeconds));
-  return [found("no_process", { ago: duration(seconds) }, { since: ago(seconds) })];
+  return [found("no_process", {}, { since: ago(seconds) })];
 }
 
 function tooFew(all: readonly Process[], expected: number | undefined): Finding[] {
   const { length: ready } = judge.ready(all);
-  return expected === undefined || ready >= expected ? [] : [found("processes_few", { ready, expected })];
+  if (expected === undefined || ready >= expected) return [];
+  const since = judge.tooFewSince(all, expected);
+  return [found("processes_few", { ready, expected }, since ? { since } : {})];
 }
 
 const LONGEST_DEPLOY_SECONDS = 3_600;
@@ -97,7 +86,7 @@ const LONGEST_DEPLOY_SECONDS = 3_600;
 function builds(all: readonly Process[]): Finding[] {
   const { builds, seconds } = judge.buildsBesideEachOther(all);
   if (seconds <= LONGEST_DEPLOY_SECONDS) return [];
-  return [found("builds_differ", { builds, since: duration(seconds) }, { since: ago(seconds) })];
+  return [found("builds_differ", { builds }, { since: ago(seconds) })];
 }
 
 /** As the processes measured them, and as this one does now. */

@@ -3,8 +3,8 @@ import type { OpenContext } from "../../context.ts";
 import { isConflict, refusingState } from "../../database/retry.ts";
 import { messageOf } from "../../errors.ts";
 import { named } from "../../processes/judge.ts";
-import { tryWrite } from "../../processes/store.ts";
-import { duration, moment } from "../wording.ts";
+import { type Process, tryWrite } from "../../processes/store.ts";
+import { moment } from "../wording.ts";
 import { type Finding, found, orFine } from "./finding.ts";
 import { processesOf } from "./processes.ts";
 
@@ -32,11 +32,32 @@ export async function writes(ctx: OpenContext): Promise<Finding[]> {
       return [found("writes_refused", { words, state })];
     },
   );
+  const all = await processesOf(ctx);
   const isRefused = refused.some(({ fact }) => fact === "writes_refused");
+  const since = isRefused ? refusedSince(all) : undefined;
   return orFine(
-    [...refused, ...(await refusedWrites(ctx, isRefused))],
+    [...refused.map((each) => (since ? { ...each, since } : each)), ...refusedWrites(all, isRefused)],
     "The database takes what a sale writes.",
   );
+}
+
+/** Since when a database takes no writes that still answers reads, as far as it can be known. */
+export async function writesTakenUntil(ctx: OpenContext): Promise<{ since?: string }> {
+  const since = refusedSince(await processesOf(ctx).catch(() => []));
+  return since === undefined ? {} : { since };
+}
+
+/** Of two beats one must have been stored. */
+const TWO_BEATS_SECONDS = 20;
+
+/** Since when writes are refused: to a process, as it has stored; or since the last beat, which is a write itself. */
+function refusedSince(all: readonly Process[]): string | undefined {
+  const refused = all.flatMap(({ lastRefusedWrite: last }) =>
+    last?.since && last.agoSeconds < LASTS_SECONDS ? [last.since] : [],
+  );
+  const [last] = all.toSorted((one, other) => one.beatSeconds - other.beatSeconds);
+  const silent = last && last.beatSeconds > TWO_BEATS_SECONDS ? [last.lastBeatAt] : [];
+  return [...refused, ...silent].sort()[0];
 }
 
 /** Older ones say nothing of today. */
@@ -46,14 +67,16 @@ const LASTS_SECONDS = 300;
 const LASTS_ALONE_SECONDS = 45;
 
 /** The last write that the database refused to a process. `isRefused`: so was one of just now. */
-async function refusedWrites(ctx: OpenContext, isRefused: boolean): Promise<Finding[]> {
-  const [last] = (await processesOf(ctx))
+function refusedWrites(all: readonly Process[], isRefused: boolean): Finding[] {
+  const [last] = all
     .flatMap((of) => (of.lastRefusedWrite ? [{ of, ...of.lastRefusedWrite }] : []))
     .filter(({ agoSeconds }) => agoSeconds < RECENT_SECONDS)
     .sort((one, other) => one.agoSeconds - other.agoSeconds);
   if (!last) return [];
   const lasts = isRefused ? LASTS_SECONDS : LASTS_ALONE_SECONDS;
-  const { of, at, agoSeconds, state, reason } = last;
-  const words = `The last write that the database refused, ${duration(agoSeconds)} ago (${moment(at)} UTC) to ${named(of)}: ${state}, ${reason}`;
-  return [found("write_refused", { words, state, isRecent: agoSeconds < lasts }, { since: at })];
+  const { of, at, since, agoSeconds, state, reason } = last;
+  const isOne = since === null || moment(since) === moment(at);
+  const what = isOne ? `a write of ${named(of)}` : `writes of ${named(of)}, the last at ${moment(at)} (UTC)`;
+  const words = `The database refused ${what}: ${state}, ${reason}`;
+  return [found("write_refused", { words, state, isRecent: agoSeconds < lasts }, { since: since ?? at })];
 }

@@ -24,7 +24,7 @@ export async function yourService({ db }: OpenContext): Promise<Finding[]> {
     const oldest = Math.max(...ofFunction.map((other) => other.seconds));
     const isLong = oldest > (isFailing ? FAILS_AFTER_SECONDS : HANGS_AFTER_SECONDS);
     const name = functionOf(kind);
-    const values = { name, count, seconds, isLong, lastError, plans };
+    const values = { name, count, isLong, lastError, plans };
     const whom = { count, uuids, list: { failing: isFailing ? kind : "hanging" } };
     const since = ago(seconds);
     if (!isFailing) return found("function_hangs", values, { whom, since });
@@ -55,23 +55,22 @@ function faultsOf(job: YourJob, nowMs: number): Finding[] {
   const next = isRunning
     ? "It runs again now."
     : isLate
-      ? `It is due since ${at(dueAt)}.`
+      ? `It was due at ${at(dueAt)}.`
       : `It is tried again at ${at(dueAt)}.`;
   if (lastError === null)
     return isLate
       ? [
           found(
             "job_not_run",
-            { words: `${name} is due since ${at(dueAt)}, and no process runs it.` },
+            { words: `${name} is due, and no process runs it.` },
             { since: dueAt.toISOString() },
           ),
         ]
       : [];
-  const since = failingSince ? ` since ${at(failingSince)}` : "";
   // A stop cut it off: the next process begins it again.
   const isCut = attempts === 0 && failingSince !== null;
   const times = attempts > 1 ? ` ${attempts} times` : "";
-  const how = isCut ? `has not ended${since}` : `failed${times}${since}`;
+  const how = isCut ? "has not ended" : `failed${times}`;
   const words = `${name} ${how}: ${sentence(lastError)} ${next}`;
   const about = failingSince ? { since: failingSince.toISOString() } : {};
   return [found("job_fails", { words, isCut: isCut && !isLate }, about)];

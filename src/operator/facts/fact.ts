@@ -14,7 +14,7 @@ export interface Fact<Values> {
   title: string;
   /** With `isUrgent`: the usual urgency, and when it is urgent instead. */
   urgency: Urgency | { usually: Urgency; isUrgent(values: Values): boolean };
-  /** What was found, in whole sentences: who, what, since when. */
+  /** What was found, in whole sentences: who and what. Since when is the finding's `since`, which is shown beside it. */
   says(values: Values): string;
   /** Whom it names, in a word. */
   names?: string;
@@ -32,6 +32,8 @@ export interface Fact<Values> {
   runbook: string;
   /** The alerts that ring for it. */
   alerts?: readonly string[];
+  /** Why no alert rings for it, if it is no mere remark and raises no alarm either. */
+  noAlert?: string;
   /** The alarms of the log that are about it. */
   alarms?: readonly string[];
 }

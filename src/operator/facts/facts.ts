@@ -2,6 +2,7 @@ import type { ALARMS } from "../../metrics/metrics.ts";
 import type { Fact } from "./fact.ts";
 import { OF_THE_INSTALLATION } from "./installation.ts";
 import { OF_THE_LEDGERS } from "./ledgers.ts";
+import { OF_THE_OFFER } from "./offer.ts";
 import { OF_THE_SURROUNDINGS } from "./platform.ts";
 import { OF_THE_WORK } from "./work.ts";
 
@@ -11,6 +12,7 @@ import { OF_THE_WORK } from "./work.ts";
  */
 export const FACTS = {
   ...OF_THE_INSTALLATION,
+  ...OF_THE_OFFER,
   ...OF_THE_SURROUNDINGS,
   ...OF_THE_LEDGERS,
   ...OF_THE_WORK,

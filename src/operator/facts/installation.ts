@@ -1,8 +1,7 @@
 import { HOW_TO_MIGRATE } from "../../database/migration-comparison.ts";
-import { counted } from "../wording.ts";
 import { fact } from "./fact.ts";
 
-// What may be wrong with the installation: settings, database, keys, what is sold, the build.
+// What may be wrong with the installation: settings, database, keys.
 
 interface Words {
   words: string;
@@ -11,7 +10,10 @@ const asItIs = ({ words }: Words) => words;
 
 /** SQLSTATEs of a refused write, and what helps. */
 const ADVICE: readonly [states: RegExp, advice: string][] = [
-  [/^(53100|58)/, "Make room on the disk of the database, or repair it; the service continues by itself."],
+  [
+    /^(53100|58)/,
+    "Make room on the disk of the database, or repair it. The service continues by itself; do not stop it before: it may hold tokens that nobody else has.",
+  ],
   [/^53300/, "Let PostgreSQL take more connections, or lower DATABASE_POOL (docs/scale.md)."],
   [/^53/, "Give PostgreSQL more memory, or fewer connections (docs/scale.md)."],
   [/^25006/, "It is a standby, or was made read-only: let DATABASE_URL lead to the primary."],
@@ -38,7 +40,7 @@ const REACH: readonly [words: RegExp, advice: string][] = [
   [/ENOTFOUND|EAI_AGAIN/, "The name in DATABASE_URL is not known: is it right, and does DNS answer here?"],
   [
     /ECONNREFUSED|terminated|ECONNRESET|starting up|shutting down/,
-    "PostgreSQL does not run there, or has just ended: start it, and read its log. Is DATABASE_URL its address?",
+    "PostgreSQL does not run there, or has just ended: start it, and read its log. Is its disk full? Is DATABASE_URL its address?",
   ],
 ];
 const adviceOnReach = (words: string): string =>
@@ -69,6 +71,7 @@ export const OF_THE_INSTALLATION = {
     names: "the settings",
     cure: "Fix them in the environment, or in the .env beside the process.",
     runbook: "Settings and start",
+    noAlert: "a process with them ends with 78, for which `AddonProcessMisconfigured` or `AddonDown` rings",
   }),
   settings_remarkable: fact<Words>({
     title: "Some settings are remarkable",
@@ -84,15 +87,17 @@ export const OF_THE_INSTALLATION = {
     says: asItIs,
     cure: "Fix what it names; after a change of src/your-service/, build it again.",
     runbook: "Settings and start",
+    noAlert: "a process that cannot start ends, for which `AddonProcessMisconfigured` or `AddonDown` rings",
   }),
   database_unreachable: fact<Words>({
     title: "The database cannot be used",
     urgency: "urgent",
     says: asItIs,
-    cure: ({ words }) => `${adviceOnReach(words)} A service that runs waits for it and goes on by itself.`,
+    cure: ({ words }) =>
+      `${adviceOnReach(words)} A service that runs waits for it, and continues by itself. Do not stop it before: it may hold tokens that nobody else has.`,
     runbook: "AddonDatabaseAway",
     alerts: ["AddonDatabaseAway"],
-    alarms: ["database_unreachable"],
+    alarms: ["database_unreachable", "tokens_held"],
   }),
   database_slow: fact<Slow>({
     title: "The database is slow",
@@ -101,6 +106,7 @@ export const OF_THE_INSTALLATION = {
       `PostgreSQL takes ${seconds(ms)} to answer a statement that does nothing; a provision sends two or more, and is lost if they take 8 s.`,
     cure: "Its machine is busy, or the network between is slow: look at processor and disk, at pg_stat_activity for who works there, and at a connection pooler.",
     runbook: "The database is slow",
+    noAlert: "`AddonAnswersSlow` rings once provisions are answered late",
   }),
   writes_slow: fact<Slow>({
     title: "The database is slow to write",
@@ -109,6 +115,7 @@ export const OF_THE_INSTALLATION = {
     cure: "Look at its disk, and at a standby for which each commit waits (synchronous_standby_names).",
     causes: ["database_slow"],
     runbook: "The database is slow",
+    noAlert: "`AddonAnswersSlow` rings once provisions are answered late",
   }),
   database_locked: fact<Words>({
     title: "A lock keeps a check from being made",
@@ -116,6 +123,8 @@ export const OF_THE_INSTALLATION = {
     says: asItIs,
     cure: "Another session of PostgreSQL holds a lock. How to find it: AddonDatabaseAway in docs/operate.md.",
     runbook: "AddonDatabaseAway",
+    noAlert:
+      "`AddonAnswersSlow`, `AddonProvisionsFail` or `AddonMetricsMissing` rings, by what waits for the lock",
   }),
   check_failed: fact<Words>({
     title: "A check could not be made",
@@ -123,6 +132,7 @@ export const OF_THE_INSTALLATION = {
     says: asItIs,
     cure: "The log says more of the error.",
     runbook: "A check that fails",
+    noAlert: "only who looks makes the checks",
   }),
   migrations_missing: fact<Words>({
     title: "The database lacks migrations",
@@ -132,6 +142,8 @@ export const OF_THE_INSTALLATION = {
     cure: HOW_TO_MIGRATE,
     command: "kit migrate",
     runbook: "Migrations and rights",
+    noAlert:
+      "a process that lacks them ends with 78, for which `AddonProcessMisconfigured` or `AddonDown` rings",
   }),
   migrations_differ: fact<Words>({
     title: "The migrations are not those of this build",
@@ -155,6 +167,7 @@ export const OF_THE_INSTALLATION = {
     cure: ({ state }) => adviceOn(state),
     runbook: "AddonProvisionsFail",
     alerts: ["AddonProvisionsFail"],
+    alarms: ["tokens_held"],
   }),
   write_refused: fact<RefusedWrite>({
     title: "The database refused a write",
@@ -171,10 +184,12 @@ export const OF_THE_INSTALLATION = {
   key_missing: fact<{ keys: string }>({
     title: "A key is missing",
     urgency: "urgent",
-    says: ({ keys }) => `Sealed with keys that are not in the ring: ${keys}.`,
+    says: ({ keys }) =>
+      `Rows are sealed with keys that are neither ENCRYPTION_KEY nor in DECRYPTION_KEYS: ${keys}.`,
     names: "the keys",
-    cure: "Put the old key into DECRYPTION_KEYS, or nothing it sealed can be opened.",
+    cure: "Put the missing key into DECRYPTION_KEYS: without it, what it sealed cannot be decrypted.",
     runbook: "Keys",
+    noAlert: "`AddonNeedsAttention` rings once a customer's tokens cannot be decrypted",
   }),
   keys_old: fact<{ now: string; others: string }>({
     title: "Older keys still seal some rows",
@@ -201,7 +216,9 @@ export const OF_THE_INSTALLATION = {
     cure: `Fix the keys, if they are what it names. Otherwise: ${SET_THE_SECRET}`,
     command: "kit secret set",
     buttons: ["/secret"],
+    causes: ["key_missing"],
     runbook: "AddonClientSecretRejected",
+    noAlert: "a process without one ends with 78, for which `AddonProcessMisconfigured` or `AddonDown` rings",
   }),
   secret_rejected: fact<{ version: number }>({
     title: "The platform rejects our client secret",
@@ -235,50 +252,5 @@ export const OF_THE_INSTALLATION = {
     causes: ["platform_unreachable", "platform_fails", "platform_odd"],
     runbook: "AddonClientSecretRejected",
     alerts: ["AddonClientSecretRejected"],
-  }),
-  plans_not_on_offer: fact<{ plans: { plan: string; count: number }[]; areMore: boolean }>({
-    title: "Customers have plans that are not on offer",
-    urgency: "later",
-    says({ plans, areMore }) {
-      const named = plans.map(({ plan, count }) => `${plan} (${counted(count, "resource")})`).join(", ");
-      return `Customers have plans that are not on offer: ${named}${areMore ? ", and more" : ""}.`;
-    },
-    names: "plans and resources",
-    cure: "Put each back into src/your-service/plans.ts, with retired: true if it is no longer sold: a plan stays there as long as a customer has it.",
-    command: "kit resources list --search PLAN",
-    runbook: "Plans that are not on offer",
-  }),
-  manifest_invalid: fact({
-    title: "app.json breaks rules of the platform",
-    urgency: "urgent",
-    says: () => "app.json breaks rules of the platform: no app can be made from it.",
-    cure: "See each with: kit manifest check app.json",
-    command: "kit manifest check app.json",
-    runbook: "The build",
-  }),
-  node_outdated: fact<{ build: string; why: string; versions: string }>({
-    title: "This version of Node gets no security fixes",
-    urgency: "remark",
-    says: ({ build, why }) => `${build}. This version of Node ${why}.`,
-    cure: ({ versions }) => `Run ${versions}, or newer of these lines.`,
-    runbook: "The build",
-  }),
-  notice_shown: fact<{ text: string; severity: string; setBy: string; from: string; until: string | null }>({
-    title: "Customers see a notice",
-    urgency: "remark",
-    says: ({ text, severity, setBy, from, until }) =>
-      `All customers see this notice (${severity}), which ${setBy} set at ${from} (UTC), ${until === null ? "without an end" : `until ${until}`}: “${text}”`,
-    cure: "When it is over: kit notice clear",
-    command: "kit notice clear",
-    buttons: ["/notice-clear"],
-    runbook: "A notice to all customers",
-  }),
-  your_check: fact<Words>({
-    title: "A check of your service found something",
-    urgency: "urgent",
-    says: asItIs,
-    names: "what your check names",
-    cure: "What it means, the check's own words say: it is in src/your-service/.",
-    runbook: "Checks of your own",
   }),
 };

@@ -6,10 +6,8 @@ import { fact } from "./fact.ts";
 
 const LEDGERS = { path: "/ledgers", name: "What differs between the ledgers, and its cures" };
 
-/** `from`: since when it was noticed, UTC. */
 interface Noticed {
   count: number;
-  from: string;
 }
 
 /** In a day; more are a mistake of somebody's rather than so many customers' ends. */
@@ -42,21 +40,21 @@ export const OF_THE_LEDGERS = {
     runbook: "After a restore",
     alarms: ["restore_suspected"],
   }),
-  standby_promoted: fact<{ at: string }>({
+  standby_promoted: fact({
     title: "A standby of the database was promoted",
     urgency: "later",
-    says: ({ at }) =>
-      `A standby of the database was promoted, as was noticed at ${at} (UTC). What it had not yet received is lost.`,
+    says: () => "A standby of the database was promoted. What it had not yet received is lost.",
     cure: "Unless it was synchronous: kit reconcile (docs/operate.md, After a failover). This line ends by itself after a day.",
     command: "kit reconcile",
     page: LEDGERS,
     runbook: "After a failover",
+    noAlert: "whoever promoted it knows",
   }),
   gone_at_platform: fact<Noticed>({
     title: "Resources are gone at the platform",
     urgency: "urgent",
-    says: ({ count, from }) =>
-      `${countedToMost(count, "resource")} gone at the platform, noticed since ${from} (UTC); here nothing was changed but that refreshes pause.`,
+    says: ({ count }) =>
+      `${countedToMost(count, "resource")} gone at the platform; here nothing was changed but that refreshes pause.`,
     names: "resources",
     cure: ({ count }) =>
       `${count > FEW_GONE ? IS_WAVE : ""}Compare: kit reconcile. Then: kit resources erase UUID, or kit reconcile --fix gone_at_platform.`,
@@ -71,21 +69,22 @@ export const OF_THE_LEDGERS = {
   plan_differs: fact<Noticed>({
     title: "Customers pay for another plan than they have",
     urgency: "urgent",
-    says: ({ count, from }) =>
-      `The platform has ${countedToMost(count, "resource")} on another plan than your backend was given, noticed since ${from} (UTC).`,
+    says: ({ count }) =>
+      `The platform has ${countedToMost(count, "resource")} on another plan than your backend was given.`,
     names: "resources",
     cure: "Compare: kit reconcile. Then: kit reconcile --fix plan_differs.",
     command: "kit reconcile --fix plan_differs",
     buttons: ["/ledgers/fix-plan_differs"],
     page: LEDGERS,
     causes: ["database_restored", "restore_suspected"],
-    runbook: "The ledgers differ",
+    runbook: "AddonPlanDiffers",
+    alerts: ["AddonPlanDiffers"],
   }),
   unknown_resource: fact<Noticed & { living: number }>({
     title: "The platform asked about resources that we do not have",
     urgency: { usually: "later", isUrgent: ({ living }) => living > 0 },
-    says: ({ count, from, living }) =>
-      `The platform asked about ${countedToMost(count, "resource")} never provisioned here, since ${from} (UTC); it has not ended ${living} of them, so a customer may pay.`,
+    says: ({ count, living }) =>
+      `The platform asked about ${countedToMost(count, "resource")} never provisioned here; it has not ended ${living} of them, so a customer may pay.`,
     names: "uuids",
     cure: ({ living }) =>
       living > 0
@@ -108,6 +107,7 @@ export const OF_THE_LEDGERS = {
     page: LEDGERS,
     causes: ["database_restored", "restore_suspected"],
     runbook: "The ledgers differ",
+    noAlert: "it is left from a comparison that an operator made",
   }),
   sales_lost: fact<{ words: string }>({
     title: "Sales were lost",

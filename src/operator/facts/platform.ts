@@ -20,6 +20,8 @@ export const OF_THE_SURROUNDINGS = {
     cure: "Is the address right, and open to us?",
     command: "kit status",
     runbook: "The platform does not answer",
+    noAlert:
+      "`AddonGrantsWait`, `AddonPlatformFails` or `AddonRefreshesWait` rings once calls have failed for long",
   }),
   platform_fails: fact<Words>({
     title: "The platform fails",
@@ -29,6 +31,8 @@ export const OF_THE_SURROUNDINGS = {
     cure: "Wait for its end: kit status shows its incidents. What fails now is tried again: grants for five minutes, tokens for hours.",
     command: "kit status",
     runbook: "The platform does not answer",
+    noAlert:
+      "`AddonGrantsWait`, `AddonPlatformFails` or `AddonRefreshesWait` rings once calls have failed for long",
   }),
   platform_odd: fact<Words>({
     title: "The platform answers oddly",
@@ -38,6 +42,8 @@ export const OF_THE_SURROUNDINGS = {
     cure: "Are the address and PLATFORM_MEDIA_TYPE right, and does nothing else answer in the platform's place? If so: kit status",
     command: "kit status",
     runbook: "The platform does not answer",
+    noAlert:
+      "`AddonGrantsWait`, `AddonPlatformFails` or `AddonRefreshesWait` rings once calls have failed for long",
   }),
   incident_open: fact<{ titles: readonly string[] }>({
     title: "The platform has an incident",
@@ -47,6 +53,7 @@ export const OF_THE_SURROUNDINGS = {
     cure: "Read more: kit status",
     command: "kit status",
     runbook: "The platform does not answer",
+    noAlert: "the platform's own status page rings for it",
   }),
   status_unreadable: fact<Words>({
     title: "The platform's status feed cannot be read",
@@ -55,14 +62,16 @@ export const OF_THE_SURROUNDINGS = {
     cure: "Check PLATFORM_STATUS_URL. Nothing depends on the feed.",
     causes: ["platform_unreachable", "platform_fails"],
     runbook: "The platform does not answer",
+    noAlert: "nothing depends on the feed",
   }),
-  passwords_wrong: fact<{ count: number; user: string; since: string; last: string | null }>({
+  passwords_wrong: fact<{ count: number; user: string; last: string | null }>({
     title: "The platform's calls have a wrong password",
     urgency: "now",
-    says: ({ count, user, since, last }) =>
-      `${counted(count, "call")} of the user ${user} had a wrong password since ${since} (UTC), and were answered 401; ${last === null ? "no call has had the right one" : `the last call with the right one came at ${last}`}. If they are the platform's, nobody can install, change a plan or leave.`,
+    says: ({ count, user, last }) =>
+      `${counted(count, "call")} of the user ${user} had a wrong password: the answer was 401; ${last === null ? "no call has had the right one" : `the last call with the right one came at ${last} (UTC)`}. If they are the platform's, nobody can install, change a plan or leave.`,
     cure: "The log's lines “answered 401 to a wrong password” have their address. If it is the platform's: compare the password in the partner portal with ADDON_PASSWORD, set the right one, and restart. If it is a stranger's, nothing is to do.",
-    runbook: "The platform's password",
+    runbook: "AddonPlatformPasswordWrong",
+    alerts: ["AddonPlatformPasswordWrong"],
   }),
   sign_in_rejected: fact({
     title: "The platform rejects the client that people sign in with",
@@ -80,6 +89,7 @@ export const OF_THE_SURROUNDINGS = {
     command: "kit status",
     causes: ["platform_unreachable", "platform_fails", "platform_odd"],
     runbook: "Sign-in with an account",
+    noAlert: "`oauth_client_rejected` follows if people cannot sign in",
   }),
   clocks_apart: fact<{ words: string; cure: string }>({
     title: "Clocks are apart",
@@ -92,37 +102,39 @@ export const OF_THE_SURROUNDINGS = {
     alarms: ["clocks_apart"],
   }),
   process_missing: fact<{ words: string; isReplaced: boolean; role: string }>({
-    title: "A process has not beaten",
+    title: "A process has sent no heartbeat",
     urgency: { usually: "later", isUrgent: ({ isReplaced }) => !isReplaced },
     says: ({ words, isReplaced, role }) =>
       isReplaced ? `${words} Another ${role} was started since.` : words,
     names: "the process",
     cure: ({ isReplaced }) =>
       isReplaced
-        ? "If that one replaced it, there is nothing to do: this ends an hour after its last beat. If it still stands there, kill it."
+        ? "If that one replaced it, there is nothing to do: this ends an hour after its last heartbeat. If it still stands there, kill it."
         : "Look at its machine: is it there, does it use a whole processor, is its log silent? Kill what stands still, and start another one.",
     command: "kit processes",
     runbook: "AddonProcessMissing",
     alerts: ["AddonProcessMissing"],
     alarms: ["process_missing"],
   }),
-  process_late: fact<{ name: string; beat: string }>({
-    title: "A process is late with its beat",
+  process_late: fact<{ name: string }>({
+    title: "A process is late with its heartbeat",
     urgency: "now",
-    says: ({ name, beat }) =>
-      `${name} has not beaten for ${beat}, and does so every ten seconds: it may have been killed, stand still, or not reach the database.`,
+    says: ({ name }) =>
+      `${name} has missed two heartbeats or more, of one every ten seconds: it may have been killed, stand still, or not reach the database.`,
     names: "the process",
     cure: "Look whether it is there; after a minute it counts as missing. If it was the only web process, start one: provisions are being lost.",
     command: "kit processes",
     runbook: "AddonProcessMissing",
+    noAlert: "`AddonProcessMissing` rings if it lasts a minute",
   }),
-  process_misconfigured: fact<{ name: string; ago: string; why: string }>({
+  process_misconfigured: fact<{ name: string; why: string }>({
     title: "A process ended with 78",
     urgency: "urgent",
-    says: ({ name, ago, why }) => `${name} ended with the exit code 78, ${ago} ago; at fault: ${why}.`,
+    says: ({ name, why }) => `${name} ended with the exit code 78; at fault: ${why}.`,
     names: "the process",
     cure: "Its last output says what is wrong with that: fix it in its environment, and start it again.",
     command: "kit processes",
+    causes: ["key_missing", "migrations_missing"],
     runbook: "AddonProcessMisconfigured",
     alerts: ["AddonProcessMisconfigured"],
   }),
@@ -138,10 +150,10 @@ export const OF_THE_SURROUNDINGS = {
     alerts: ["AddonKeysDiffer"],
     alarms: ["keys_differ"],
   }),
-  no_process: fact<{ ago: string }>({
+  no_process: fact({
     title: "No process answers",
     urgency: "urgent",
-    says: ({ ago }) => `No process runs; the last one ended ${ago} ago.`,
+    says: () => "No process runs: the last one has ended.",
     cure: "Start the web process. The last output of the one that ended says why it did.",
     command: "kit processes",
     causes: ["process_misconfigured"],
@@ -158,11 +170,10 @@ export const OF_THE_SURROUNDINGS = {
     runbook: "AddonProcessesFew",
     alerts: ["AddonProcessesFew"],
   }),
-  builds_differ: fact<{ builds: readonly string[]; since: string }>({
+  builds_differ: fact<{ builds: readonly string[] }>({
     title: "Several builds run beside each other",
     urgency: "later",
-    says: ({ builds, since }) =>
-      `${builds.length} builds run beside each other since ${since}: ${builds.join(" and ")}.`,
+    says: ({ builds }) => `${builds.length} builds run beside each other: ${builds.join(" and ")}.`,
     names: "the builds",
     cure: "End the deploy, or roll it back; kit processes shows which process runs which.",
     command: "kit processes",

@@ -29,10 +29,9 @@ interface Count {
   count: number;
 }
 
-/** Work of a function of the vendor's; `seconds`: for how long the oldest has been late. */
+/** Work of a function of the vendor's. */
 interface OfFunction extends Count {
   name: string;
-  seconds: number;
   isLong: boolean;
   lastError: string | null;
   plans: readonly string[];
@@ -45,12 +44,10 @@ interface Failing extends Count {
   lastError: string | null;
   isSoon?: boolean;
   leftSeconds?: number;
-  ageSeconds?: number;
 }
 
 interface OfSteps extends Count {
   kinds: readonly string[];
-  seconds?: number;
   lastError?: string | null;
 }
 
@@ -61,7 +58,7 @@ interface InState extends Count {
   canRecover: boolean;
 }
 const inState = ({ count, state, reason }: InState) =>
-  `${countedToMost(count, "resource")} ${state}${reason && ` (${reason})`}: ${adviceOn(state, reason)!.what}`;
+  `${countedToMost(count, "resource")} in state ${state}${reason && ` (${reason})`}: ${adviceOn(state, reason)!.what}`;
 const adviceFor = ({ state, reason, canRecover }: InState) =>
   canRecover ? "Recover what was lost: kit grants recover --all" : adviceOn(state, reason)!.todo;
 const ofState = (state: string) => ({
@@ -87,10 +84,10 @@ export const OF_THE_WORK = {
     runbook: "AddonSweepsLate",
     alerts: ["AddonSweepsLate"],
   }),
-  sweeps_late: fact<{ names: string; isLong: boolean; cron: string }>({
+  sweeps_late: fact<{ late: string; isLong: boolean; cron: string; none: string | null }>({
     title: "A job of the kit has not run",
     urgency: { usually: "now", isUrgent: ({ isLong }) => isLong },
-    says: ({ names }) => `Late sweeps, last ended or first expected: ${names}.`,
+    says: ({ late, none }) => `${none === null ? "" : `${none} `}${late}`,
     names: "the jobs",
     cure: ({ cron }) => `${START} (SWEEP_CRON is "${cron}".)`,
     causes: ["no_process", "database_slow", "database_locked"],
@@ -98,11 +95,10 @@ export const OF_THE_WORK = {
     alerts: ["AddonSweepsLate", "AddonUpkeepLate"],
     alarms: ["job_hangs"],
   }),
-  steps_wait: fact<Count & { seconds: number }>({
+  steps_wait: fact<Count>({
     title: "Put-off work waits",
     urgency: "now",
-    says: ({ count, seconds }) =>
-      `${countedToMost(count, "step")} of put-off work waits for its turn, the first for ${duration(seconds)}.`,
+    says: ({ count }) => `${countedToMost(count, "step")} of put-off work waits for its turn.`,
     cure: "Is a sweep late, or do calls of your functions hang and take all places (your-service)?",
     command: "kit steps cut-off --all",
     buttons: ["/cut-off-all"],
@@ -114,7 +110,7 @@ export const OF_THE_WORK = {
     title: "Your service fails",
     urgency: ofFunction,
     says: (its) =>
-      `${its.name}() fails: of ${countedToMost(its.count, "resource")} the last call failed, the oldest work is late by ${duration(its.seconds)}. The last error: ${sentence(its.lastError ?? "")} ${inPlans(its)}`,
+      `${its.name}() fails: of ${countedToMost(its.count, "resource")} the last call failed. The last error: ${sentence(its.lastError ?? "")} ${inPlans(its)}`,
     names: OF_RESOURCES,
     cure: YOUR_BACKEND,
     command: "kit steps retry --all",
@@ -126,7 +122,7 @@ export const OF_THE_WORK = {
     title: "Your service hangs",
     urgency: ofFunction,
     says: (its) =>
-      `${its.name}() hangs, or is too slow: ${countedToMost(its.count, "call")} under way, the oldest for ${duration(its.seconds)}. ${inPlans(its)}`,
+      `${its.name}() hangs, or is too slow: ${countedToMost(its.count, "call")} under way. ${inPlans(its)}`,
     names: OF_RESOURCES,
     cure: YOUR_BACKEND,
     command: "kit steps cut-off --all",
@@ -163,11 +159,12 @@ export const OF_THE_WORK = {
     names: "the jobs",
     cure: THE_JOBS,
     runbook: "AddonYourJobsFail",
+    noAlert: "`AddonYourJobsFail` rings if it lasts",
   }),
-  grant_waits: fact<{ seconds: number }>({
+  grant_waits: fact({
     title: "A grant has not been exchanged",
     urgency: "urgent",
-    says: ({ seconds }) => `A grant waits for its exchange since ${duration(seconds)}, and has five minutes.`,
+    says: () => "A grant waits for its exchange, and lives five minutes.",
     cure: CATCH_UP,
     command: "kit status",
     causes: [...OF_CALLS, ...OF_LATENESS],
@@ -177,8 +174,8 @@ export const OF_THE_WORK = {
   grants_fail: fact<Failing>({
     title: "Grants cannot be exchanged",
     urgency: "now",
-    says: ({ count, ageSeconds, lastError }) =>
-      `The exchange of ${countedToMost(count, "grant")} fails, the first came ${duration(ageSeconds!)} ago. The last try: ${lastError}`,
+    says: ({ count, lastError }) =>
+      `The exchange of ${countedToMost(count, "grant")} fails. The last try: ${lastError}`,
     names: "resources",
     cure: `${CATCH_UP}. They are tried again within their five minutes.`,
     command: "kit status",
@@ -186,10 +183,10 @@ export const OF_THE_WORK = {
     runbook: "AddonGrantsWait",
     alerts: ["AddonGrantsWait"],
   }),
-  refreshes_late: fact<{ seconds: number; isSoon: boolean }>({
+  refreshes_late: fact<{ isSoon: boolean }>({
     title: "Tokens are not refreshed when they are due",
     urgency: { usually: "later", isUrgent: ({ isSoon }) => isSoon },
-    says: ({ seconds }) => `Refreshes are late by ${duration(seconds)}.`,
+    says: () => "Refreshes are late.",
     cure: ({ isSoon }) => (isSoon ? CATCH_UP : BY_THEMSELVES),
     command: "kit status",
     causes: [...OF_CALLS, ...OF_LATENESS],
@@ -239,13 +236,14 @@ export const OF_THE_WORK = {
   steps_fail_at_platform: fact<OfSteps>({
     title: "Calls to the platform fail",
     urgency: "later",
-    says: ({ count, kinds, seconds, lastError }) =>
-      `${countedToMost(count, "step")} failed at the platform and will be tried again: ${kinds.join(", ")}; the first is late by ${duration(seconds!)}. The last error: ${lastError}`,
+    says: ({ count, kinds, lastError }) =>
+      `${countedToMost(count, "step")} failed at the platform and will be tried again: ${kinds.join(", ")}. The last error: ${lastError}`,
     names: "resources",
     cure: "Is the platform in trouble (kit status)? They catch up by themselves: kit resources show UUID",
     command: "kit status",
     causes: [...OF_CALLS, "tokens_refused", "needs_reauth"],
     runbook: "The platform does not answer",
+    noAlert: "`AddonPlatformFails` rings if the platform fails, and `step_stuck` follows the twelfth failure",
   }),
   grant_lost: fact<InState>({
     title: "A grant was lost",
@@ -283,7 +281,7 @@ export const OF_THE_WORK = {
     title: "Access ends with the present token",
     urgency: "urgent",
     says: ({ count }) =>
-      `${countedToMost(count, "resource")} without a refresh token: access ends, or has ended, with the token there is.`,
+      `${countedToMost(count, "resource")} without a refresh token: access ends, or has ended, with the present token.`,
     names: "resources",
     cure: "Ask the platform's support. Of each, kit resources show UUID says more.",
     command: "kit resources show UUID",

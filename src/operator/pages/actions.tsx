@@ -52,10 +52,7 @@ function HowMany({ count }: { count: number }) {
   return (
     <p>
       <strong>
-        {count === 0
-          ? "Of no resource there is such work now"
-          : `Of ${counted(count, "resource")}, as of now`}
-        .
+        {count === 0 ? "No resource has such work now" : `${counted(count, "resource")}, as of now`}.
       </strong>
       <input type="hidden" name="count" value={count} />
     </p>
@@ -137,7 +134,7 @@ const reseal: Action = {
   label: "Re-seal everything",
   async ask(ctx) {
     const lines = [
-      "Every sealed value is sealed anew with ENCRYPTION_KEY, so that older keys can be dropped. It can be stopped and begun again at any time.",
+      "Every sealed value is sealed again with ENCRYPTION_KEY, so that older keys can be dropped. It can be stopped and started again at any time.",
       ...keysInWords(await countKeyUse(ctx.db), ctx),
     ];
     return lines.map((line) => <p>{line}</p>);
@@ -262,7 +259,7 @@ export function createActionRunner(needs: { db: Database; scrub(text: string): s
     const { isDone, isInterrupted, message } = await ended.catch((error: unknown): WorkEnd => {
       if (error instanceof KitError) return { isDone: false, message: messageOf(error) };
       log.error({ ...about, error }, "An operator's action failed");
-      return { isDone: false, message: "Something went wrong here. The log knows more." };
+      return { isDone: false, message: "The action failed. The log has the error." };
     });
     const state = isDone ? "done" : isInterrupted ? "interrupted" : "failed";
     log.info({ ...about, state }, "An operator's action ended");

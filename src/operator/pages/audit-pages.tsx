@@ -47,7 +47,7 @@ export function actionPage(entry: AuditEntry, wasRunning: boolean): Page {
             <p>{line}</p>
           ))}
           {(state === "stopped" || state === "interrupted") && (
-            <p>Begin it again: it goes on with the rest.</p>
+            <p>Start it again: it continues with the rest.</p>
           )}
         </div>
         {isRunning && total !== 0 && (

@@ -200,7 +200,7 @@ function Run({ of }: { of: StoredComparison }) {
       </p>
       {isUnfinished && !of.isRunning && (
         <p>
-          To go on:{" "}
+          To continue:{" "}
           <code>
             kit reconcile{next === null ? "" : ` --after ${next}`}
             {isListed && " --platform-list < uuids.txt"}
@@ -221,7 +221,7 @@ function HowTo() {
     <>
       <p>
         <code>kit reconcile</code> asks the platform about each of our resources, 20 a second (
-        <code>--rate</code>), and changes nothing. It can be stopped, and goes on where it was.
+        <code>--rate</code>), and changes nothing. It can be stopped, and continues where it was.
       </p>
       <p>
         <code>{"kit reconcile --platform-list < uuids.txt"}</code> reads the platform's uuids on standard

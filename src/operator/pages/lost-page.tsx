@@ -1,6 +1,14 @@
 import type { OpenContext } from "../../context.ts";
 import { UsedWrongly } from "../errors.ts";
-import { listLost, type LostRecord, MADE_HERE, STATES_OF_LOST, tickOff, TO_DO } from "../lost-sales.ts";
+import {
+  becameOf,
+  listLost,
+  type LostRecord,
+  madeHere,
+  STATES_OF_LOST,
+  tickOff,
+  TO_DO,
+} from "../lost-sales.ts";
 import { counted } from "../wording.ts";
 import type { Action } from "./action.ts";
 import { A, Moment, State, Table } from "./parts.tsx";
@@ -19,7 +27,9 @@ export const lostSales: Action = {
           {counted(open, "provision")} had to be refused, which the platform takes as final. {TO_DO} Then tick
           them off here.
         </p>
-        {lost.some(({ state }) => state === "made_here") && <p>{MADE_HERE}</p>}
+        {madeHere(lost).map((words) => (
+          <p key={words}>{words}</p>
+        ))}
         <Table columns={COLUMNS} rows={lost} />
       </>
     );
@@ -48,11 +58,11 @@ const COLUMNS: Parameters<typeof Table<LostRecord>>[0]["columns"] = [
   ["Because of", ({ reason }) => reason],
   [
     "Now",
-    ({ state, uuid }) =>
+    ({ state, endsAt, uuid }) =>
       state === "lost" ? (
         <State of={STATES_OF_LOST.lost} look="bad" />
       ) : (
-        <A to={`/resources/${uuid}`}>{STATES_OF_LOST[state]}</A>
+        <A to={`/resources/${uuid}`}>{becameOf({ state, endsAt })}</A>
       ),
   ],
 ];

@@ -29,8 +29,8 @@ export function overviewPage(overview: Overview): Page {
         </p>
         <Glance of={overview} />
         <Section title="Needs attention">
-          {issues.length === 0 && <p>Nothing. Tokens are exchanged and refreshed, and the sweeps run.</p>}
-          {notChecked.length > 0 && <p>Not checked, because of that: {notChecked.join(", ")}.</p>}
+          {issues.length === 0 && <p>Nothing. Grants are exchanged, tokens refreshed, and the sweeps run.</p>}
+          {notChecked.length > 0 && <p>Not checked, because of what follows: {notChecked.join(", ")}.</p>}
           {issues.map((issue) => (
             <Card of={issue} heading="h3" />
           ))}
@@ -143,7 +143,7 @@ function Processes({ of: all }: { of: readonly Process[] }) {
           ],
           ["Key", ({ keyId }) => (keyId ? <code>{keyId}</code> : "–")],
           ["Started", ({ startSeconds }) => `${duration(startSeconds)} ago`],
-          ["Last beat", ({ beatSeconds }) => `${duration(beatSeconds)} ago`],
+          ["Last heartbeat", ({ beatSeconds }) => `${duration(beatSeconds)} ago`],
         ]}
         rows={shown}
       />

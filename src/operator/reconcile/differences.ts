@@ -15,7 +15,7 @@ export const KINDS = {
     fix: "Import it? Only lines of the list that have a plan can be imported.",
   },
   orphan_at_backend: {
-    what: "your backend has it, and nobody else does",
+    what: "only your backend has it",
     cure: () => "kit reconcile --platform-list --fix orphan_at_backend (has your deprovision called for it)",
     fix: "Take it down in your backend, for good?",
   },

@@ -112,7 +112,7 @@ export async function carryOut(
     (error: unknown) =>
       ctx.log.warn(
         { reason: messageOf(error), kind, count: report.done.length },
-        "The differences were fixed, but are still listed at /operator/ledgers; kit reconcile lists them anew",
+        "The differences were fixed, but are still listed at /operator/ledgers; kit reconcile lists them again",
       ),
   );
   const left = found.length - ended();

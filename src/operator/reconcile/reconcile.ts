@@ -58,12 +58,13 @@ export async function reconcile(ctx: Context, { lines, after, rate }: Wish, how:
   const total = await countOurs(ctx.db, after);
   how.onProgress?.(0, total);
   const isUnlisted = ({ uuid }: OwnRow) => listed?.isWhole === true && !listed.uuids.has(uuid);
-  for await (const page of chunksOf(oursAfter(ctx.db, after), isAskedAboutAll ? asker.atOnce : PAGE_SIZE)) {
+  const pages = chunksOf(oursAfter(ctx.db, after), isAskedAboutAll ? asker.atOnce : PAGE_SIZE);
+  for await (const { rows: page, readMs } of pages) {
     if (how.signal.aborted) break;
     const words = await asker.ask(page, (row) => isAskedAboutAll || isUnlisted(row));
     if (words === "down") break;
     const found = page.flatMap((row, at) => {
-      const missing = isMissing(row, backend, (performance.now() - startedMs) / 1_000);
+      const missing = isMissing(row, backend, (readMs - startedMs) / 1_000);
       const judged = judge(ctx, row, words[at]!, isUnlisted(row));
       if (judged === "too_young") findings.leaveOut(row.uuid);
       return [...(judged === "too_young" ? [] : judged), ...missing];
@@ -92,9 +93,15 @@ export async function reconcile(ctx: Context, { lines, after, rate }: Wish, how:
 /** Before all. */
 const FIRST = "00000000-0000-0000-0000-000000000000";
 
-async function* chunksOf(pages: AsyncIterable<OwnRow[]>, size: number): AsyncGenerator<OwnRow[]> {
-  for await (const page of pages)
-    for (let at = 0; at < page.length; at += size) yield page.slice(at, at + size);
+/** `readMs`: when the rows were read, which may be long before the platform was asked about them. */
+async function* chunksOf(
+  pages: AsyncIterable<OwnRow[]>,
+  size: number,
+): AsyncGenerator<{ rows: OwnRow[]; readMs: number }> {
+  for await (const page of pages) {
+    const readMs = performance.now();
+    for (let at = 0; at < page.length; at += size) yield { rows: page.slice(at, at + size), readMs };
+  }
 }
 
 /** Those that the service noticed by itself, and that no list has named. */
@@ -111,7 +118,7 @@ async function addNoticed({ db }: Context, findings: Findings): Promise<void> {
       });
 }
 
-/** A list that was read to its end after the resource was there. */
+/** A list that was read to its end after the resource was there. `elapsedSeconds`: from the beginning until the row was read. */
 function isMissing(row: OwnRow, backend: Listed | null, elapsedSeconds: number): Found[] {
   const { uuid, state, isUnderWay } = row;
   if (!backend?.isWhole || backend.uuids.has(uuid)) return [];

@@ -79,7 +79,7 @@ describe.each(installed)("%s completes", (shell) => {
       const names = options.map(({ name }) => name);
       expect(await offered(shell, `kit ${at} --`)).toEqual(names.sort());
     }
-  }, 60_000);
+  });
 });
 
 it("another shell is a mistake, and with --json the script is a member", async () => {

@@ -13,6 +13,7 @@ const { scripts } = JSON.parse(
   readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
 ) as { scripts: Record<string, string> & Record<"kit" | "start" | "worker", string> }; // prettier-ignore
 const DEV = fileURLToPath(new URL("../../../dev", import.meta.url));
+const BUILT_IN = JSON.parse(readFileSync(path.join(DEV, "built-in.json"), "utf8")) as string[];
 /** The compiler takes a moment in which only a part of the build exists. */
 const COMPILER = `
 const { mkdirSync, writeFileSync } = require("node:fs");
@@ -26,8 +27,11 @@ setTimeout(() => writeFileSync(folder + "/part.js", ""), 500);
 let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "fresh-build-"));
-  const manifest = { name: "a-kit", type: "module", scripts: { kit: scripts.kit, generate: "true" } };
+  const manifest = { name: "a-kit", type: "module", scripts: { kit: scripts.kit } };
   await put("package.json", JSON.stringify(manifest));
+  await mkdir(path.join(folder, "dev"), { recursive: true });
+  for (const script of ["start.mjs", "npm-shell.mjs"])
+    await copyFile(path.join(DEV, script), path.join(folder, "dev", script));
 });
 afterEach(() => rm(folder, { recursive: true }));
 
@@ -40,11 +44,14 @@ async function put(file: string, content = "", writtenSecondsAgo = 60): Promise<
 }
 
 const aCheckout = async (compiler = COMPILER) => {
-  const files = ["src/your-service/plans.ts", "prisma/schema.prisma", "tsconfig.json", "docs/operate.md"];
+  const files = ["src/your-service/plans.ts", "prisma/schema.prisma", "prisma/generate.mjs", "tsconfig.json"];
+  files.push("docs/operate.md");
   for (const file of files) await put(file);
   await put("node_modules/typescript-native/bin/tsc", compiler);
-  await mkdir(path.join(folder, "dev"));
-  for (const script of ["first-build.mjs", "finish-build.mjs"])
+  for (const name of BUILT_IN) await put(`node_modules/${name}/LICENSE`);
+  await put("node_modules/@picocss/pico/css/pico.classless.min.css");
+  await mkdir(path.join(folder, "dev"), { recursive: true });
+  for (const script of ["first-build.mjs", "finish-build.mjs", "built-in.json"])
     await copyFile(path.join(DEV, script), path.join(folder, "dev", script));
 };
 const aBuild = (writtenSecondsAgo: number) =>
@@ -72,10 +79,7 @@ describe("npm run kit", () => {
     expect(started.some(({ hasBuilt }) => hasBuilt)).toBe(true);
     expect((await readdir(folder)).filter((name) => name.startsWith("dist"))).toEqual(["dist"]);
     expect((await readdir(path.join(folder, "dist"))).sort()).toEqual([
-      "commit",
-      "kit.js",
-      "operate.md",
-      "part.js",
+      ...["commit", "kit.js", "licences", "npm-shell.mjs", "operate.md", "pages", "part.js", "start.mjs"],
     ]);
     expect(await kit()).toEqual({ ran: "new", hasBuilt: false, isTold: false });
     await aBuild(30);
@@ -119,7 +123,10 @@ describe("npm run kit", () => {
     expect((await readdir(folder)).filter((name) => name.startsWith("dist"))).toEqual([]);
   });
 
-  it("never builds in a deployed service, without the compiler", async () => {
+  it("never builds in a deployed service, without the compiler and without dev/", async () => {
+    for (const script of ["start.mjs", "npm-shell.mjs"])
+      await put(`dist/${script}`, readFileSync(path.join(DEV, script), "utf8"));
+    await rm(path.join(folder, "dev"), { recursive: true });
     await aBuild(30);
     await put("src/your-service/plans.ts", "", 10);
     expect(await kit()).toEqual(OLD);
@@ -130,23 +137,28 @@ describe.each([
   ["start", "web"],
   ["worker", "worker"],
 ] as const)("npm run %s", (script, role) => {
-  const started = async () => {
-    const child = spawn("sh", ["-c", scripts[script]], { cwd: folder });
-    const ended = once(child, "exit") as Promise<[number]>;
-    const [ran, said, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-    return { pid: child.pid, ran: ran.trim(), said, code };
+  const start = () => {
+    const env = { ...process.env, npm_lifecycle_event: script };
+    return spawn("sh", ["-c", scripts[script]], { cwd: folder, env });
   };
 
   it("names the build that is missing, in a sentence, and fails", async () => {
     await put("dist/kit.js");
-    const said = `There is no dist/${role}.js to start. To build it: npm run build\n`;
-    expect(await started()).toMatchObject({ ran: "", said, code: 1 });
+    const child = start();
+    const ended = once(child, "exit") as Promise<[number]>;
+    const [ran, said, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+    const missing = `There is no dist/${role}.js to start. To build it: npm run build\n`;
+    expect({ ran, said, code }).toEqual({ ran: "", said: missing, code: 1 });
   });
 
-  it("leaves its own process to the service, which gets the signals", async () => {
-    await put(`dist/${role}.js`, "console.log(process.pid)");
-    const { pid, ran, said } = await started();
-    expect({ ran, said }).toEqual({ ran: String(pid), said: "" });
+  it("lets the service stop in order at a signal that the script's shell gets, and does not pass on", async () => {
+    const stop = 'process.on("SIGTERM", () => (console.log("stopped"), clearInterval(working)))';
+    await put(`dist/${role}.js`, `const working = setInterval(() => {}, 1e6); ${stop}; console.log("up");`);
+    const child = start();
+    const printed = text(child.stdout);
+    await once(child.stdout, "data");
+    child.kill("SIGTERM");
+    expect(await printed).toBe("up\nstopped\n");
   });
 });
 
@@ -158,23 +170,21 @@ describe("without the packages for building", () => {
       "prisma/generate.mjs",
       "prisma/prisma.mjs",
       "dev/packages.mjs",
-      "dev/first-build.mjs",
-      "dev/test.sh",
+      ...["first-build", "lint", "npm-shell", "run", "start", "test"].map((name) => `dev/${name}.mjs`),
     ]) {
       await mkdir(path.dirname(path.join(folder, file)), { recursive: true });
       await copyFile(path.join(DEV, "..", file), path.join(folder, file));
     }
   });
 
-  it.each("build kit dev test sandbox sandbox:run demo check conformance make-it-yours types".split(" "))(
-    "npm run %s says what to install, in a sentence, and fails",
-    async (script) => {
-      const env = { ...process.env, NODE_ENV: "production" };
-      const child = spawn("npm", ["run", "--silent", script], { cwd: folder, env });
-      const [said, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
-      const needed = said.replace(/^Building dist\/.*\n/, "");
-      expect(needed).toMatch(/^Packages for building are not installed \(.*npm ci --include=dev.*\.\n$/);
-      expect(code).toBe(1);
-    },
-  );
+  it.each(
+    "build kit dev test sandbox sandbox:run demo check conformance make-it-yours types lint".split(" "),
+  )("npm run %s says what to install, in a sentence, and fails", async (script) => {
+    const env = { ...process.env, NODE_ENV: "production" };
+    const child = spawn("npm", ["run", "--silent", script], { cwd: folder, env });
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
+    const needed = said.replace(/^Building dist\/.*\n/, "");
+    expect(needed).toMatch(/^Packages for building are not installed \(.*npm ci --include=dev.*\.\n$/);
+    expect(code).toBe(1);
+  });
 });

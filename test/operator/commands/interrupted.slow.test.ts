@@ -15,8 +15,11 @@ beforeAll(async () => {
 beforeEach(() => world.forged.nothingIsLeftOf("operator_actions"));
 afterEach(() => world.sandbox.control.clearFaults());
 
-/** Makes the refreshes slow, and one after the other. */
-const slowly = (delayMs: number) => world.sandbox.control.fault("POST /oauth/token", { delayMs }, 100);
+/** The first refresh takes less than a second, the others take this long. They come one after the other. */
+function slowly(delayMs: number): void {
+  world.sandbox.control.fault("POST /oauth/token", { delayMs: 700 }, 1);
+  world.sandbox.control.fault("POST /oauth/token", { delayMs }, 100);
+}
 
 const row = async () =>
   (await world.rows<{ state: string; done: number; total: number }>(`SELECT * FROM operator_actions`))[0];
@@ -35,7 +38,7 @@ const later = () => world.forged.actionsAreUnheardOfFor(31);
 it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
   "a command about all that %s ends is interrupted, with what was done and what is left",
   async (signal) => {
-    slowly(700);
+    slowly(4_000);
     const command = runningKit(world.environment, ["tokens", "refresh", "--all"]);
     await underWay();
     command.signal(signal);
@@ -59,7 +62,7 @@ it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
 
 it("one that has nothing to say of what is left is interrupted, too, before its process ends by the signal", async () => {
   await world.forged.tokensExpired(uuids[0]);
-  slowly(1_500);
+  world.sandbox.control.fault("POST /oauth/token", { delayMs: 5_000 }, 1);
   const child = startKit(world.environment, ["config", "get", uuids[0]!, "--reveal"]);
   const ended = once(child, "close");
   await eventually(
@@ -71,7 +74,7 @@ it("one that has nothing to say of what is left is interrupted, too, before its 
 });
 
 it("one that was killed is stopped, with how far it came", async () => {
-  slowly(700);
+  slowly(60_000);
   const child = startKit(world.environment, ["tokens", "refresh", "--all"]);
   const ended = once(child, "close");
   await eventually(async () => (await row())?.total === COUNT);

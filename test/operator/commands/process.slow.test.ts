@@ -6,6 +6,8 @@ import { once } from "node:events";
 import { open } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { TokenEndpoint } from "../../../src/platform/oauth.ts";
+import { aGate } from "../../support/a-vendor.ts";
 import { kit, kitJson, runningKit, startKit } from "../../support/kit.ts";
 import { before } from "../../support/process-world.ts";
 import { onRealTerminal, onTerminal } from "../../support/terminal.ts";
@@ -24,14 +26,17 @@ beforeAll(async () => {
 afterEach(() => world.sandbox.control.clearFaults());
 
 describe("a progress bar", () => {
-  /** Makes the refreshes slow, and one after the other, so that the progress is visible. */
-  function slowly(delayMs: number) {
-    world.sandbox.control.fault("POST /oauth/token", { delayMs }, 100);
-    return { ...world.environment, TOKEN_CONCURRENCY: "1" };
-  }
+  /** Refreshes come one after the other, so that the progress is visible. */
+  const oneByOne = () => ({ ...world.environment, TOKEN_CONCURRENCY: "1" });
 
   it("is shown on a terminal of the operating system, where Ctrl-C stops the work and says what is left", async () => {
-    const terminal = onRealTerminal(slowly(700), ["tokens", "refresh", "--all"]);
+    const { control } = world.sandbox;
+    for (const [delayMs, times] of [
+      [700, 1],
+      [5_000, 100],
+    ] as const)
+      control.fault("POST /oauth/token", { delayMs }, times);
+    const terminal = onRealTerminal(oneByOne(), ["tokens", "refresh", "--all"]);
     await terminal.type(CTRL_C, /░ [12] of 5 ·/);
     const { code, screen } = await terminal.ended();
     expect(code).toBe(1);
@@ -46,16 +51,27 @@ describe("a progress bar", () => {
   /** Resets the secret as the portal does, and types the new one. */
   async function typedSecret() {
     const { secret } = world.sandbox.control.resetClientSecret();
-    const terminal = onTerminal(slowly(500), ["secret", "set"]);
+    // One is refreshed; the others wait until the gate is opened.
+    const gate = aGate();
+    let sent = 0;
+    const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
+      ...endpoint,
+      async refresh(...given) {
+        if ((sent += 1) > 1) await gate.opened;
+        return endpoint.refresh(...given);
+      },
+    });
+    const terminal = onTerminal(oneByOne(), ["secret", "set"], { wrapTokenEndpoint });
     await terminal.type(`${secret}\r`, /The new client secret \(not shown\): /);
-    return { terminal, secret };
+    return { terminal, secret, gate };
   }
 
   it("of kit secret set counts the refreshed tokens; neither bar nor secret is left on the screen", async () => {
-    const { terminal, secret } = await typedSecret();
+    const { terminal, secret, gate } = await typedSecret();
+    await terminal.type("", /█░+ 1 of 5 · \d+s/);
+    gate.open();
     const { code, sent, screen } = await terminal.ended();
     expect(code).toBe(0);
-    expect(sent).toMatch(/█░+ [1-4] of 5 · \d+s/);
     expect(sent).not.toContain(secret);
     expect(screen).toEqual([
       "The new client secret (not shown): ",
@@ -64,8 +80,9 @@ describe("a progress bar", () => {
   });
 
   it("of kit secret set that is stopped gives way to how many are refreshed, and that the service refreshes the rest", async () => {
-    const { terminal, secret } = await typedSecret();
+    const { terminal, secret, gate } = await typedSecret();
     await terminal.type(CTRL_C, /░ [12] of 5 ·/);
+    gate.open();
     const { code, screen } = await terminal.ended();
     expect(code).toBe(1);
     const [, stopping, ...said] = screen;
@@ -125,7 +142,7 @@ describe("a signal while a token is being refreshed", () => {
 
   // A terminal sends Ctrl-C to npm and to the command, and npm sends it on to the command.
   it("ends a command once the token is stored; of two in a moment, npm sent one", async () => {
-    const { uuid, command, underWay, generation } = await aRefresh(["config", "get"], 1_000);
+    const { uuid, command, underWay, generation } = await aRefresh(["config", "get"], 5_000);
     const child = startKit(...command);
     const ended = once(child, "close");
     await underWay();
@@ -138,7 +155,7 @@ describe("a signal while a token is being refreshed", () => {
   });
 
   it("lets a command end in order that can say what is left; of two in a moment, npm sent one", async () => {
-    const { command, underWay, generation } = await aRefresh(["tokens", "refresh"], 500);
+    const { command, underWay, generation } = await aRefresh(["tokens", "refresh"], 4_000);
     const { signal, ended } = runningKit(...command);
     await underWay();
     signal("SIGINT");
@@ -152,7 +169,7 @@ describe("a signal while a token is being refreshed", () => {
   });
 
   it("stops a command at once when it comes again, also one that would end in order", async () => {
-    const { command, underWay, generation } = await aRefresh(["tokens", "refresh"], 6_000);
+    const { command, underWay, generation } = await aRefresh(["tokens", "refresh"], 15_000);
     const child = startKit(...command);
     const ended = once(child, "close");
     await underWay();
@@ -172,7 +189,7 @@ describe("a signal while a token is being refreshed", () => {
   ] as const)(
     "lets the token be stored first when the terminal was closed: kit %s %s",
     async (noun, verb, how) => {
-      const { command, underWay, generation } = await aRefresh([noun, verb], 2_000);
+      const { command, underWay, generation } = await aRefresh([noun, verb], 6_000);
       const child = startKit(...command);
       const ended = once(child, "close");
       await underWay();

@@ -5,21 +5,50 @@ import { BY_PASSWORD, findAction } from "../../../src/operator/audit.ts";
 import { createActionRunner } from "../../../src/operator/pages/actions.tsx";
 import { purposeOf } from "../../../src/operator/pages/frame.tsx";
 import { tokenFor } from "../../../src/pages/forms.ts";
+import type { TokenEndpoint } from "../../../src/platform/oauth.ts";
 import { buildText } from "../../../src/version.ts";
+import { aGate } from "../../support/a-vendor.ts";
 import { eventually, opened } from "../../support/world.ts";
 import { aWorldOfAnOperator, hiddenIn } from "./operator.ts";
 
 // Who may open the pages, and what their buttons do.
 
 let uuid: string;
+/** Until it is opened, no refresh is sent. */
+let gate = aGate();
+gate.open();
+/** Refreshes that have come to the gate. */
+let atGate = 0;
+const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
+  ...endpoint,
+  refresh(...given) {
+    atGate += 1;
+    return gate.opened.then(() => endpoint.refresh(...given));
+  },
+});
 const operator = opened(() =>
-  aWorldOfAnOperator({ environment: { LEGACY_GRANTS: "on" }, sandbox: { legacyGrants: true } }),
+  aWorldOfAnOperator({
+    environment: { LEGACY_GRANTS: "on" },
+    sandbox: { legacyGrants: true },
+    parts: { wrapTokenEndpoint },
+  }),
 );
 beforeAll(async () => {
   uuid = await operator.life.settled();
 });
 beforeEach(() => operator.world.forged.nothingIsLeftOf("operator_actions"));
-afterEach(() => operator.control.clearFaults());
+afterEach(() => {
+  gate.open();
+  operator.control.clearFaults();
+});
+const closeGate = () => void ([gate, atGate] = [aGate(), 0]);
+/** Stops the service while a refresh waits at the gate, which is opened then. */
+async function restartDuringRefresh(): Promise<void> {
+  await eventually(() => atGate > 0);
+  const restarted = operator.world.restart();
+  gate.open();
+  await restarted;
+}
 
 const generation = async () => (await operator.life.credential(uuid))!.generation;
 
@@ -196,12 +225,12 @@ describe("an action of the operator", () => {
   });
 
   it("shows that it runs, and is completed when the service stops", async () => {
-    operator.control.fault("POST /oauth/token", { delayMs: 4_000 }, 1);
+    closeGate();
     const { location } = await operator.press("/refresh-all");
     const page = await operator.get(location!.replace("/operator", ""));
     expect(page.text).toMatch(/ running /);
     expect(page.headers.get("refresh")).toBe("2");
-    await operator.world.restart();
+    await restartDuringRefresh();
     expect((await operator.audit()).at(-1)).toMatchObject({
       ...{ action: "refresh-all", state: "done", message: "1 refreshed, 0 failed, 0 skipped." },
     });
@@ -209,24 +238,24 @@ describe("an action of the operator", () => {
   });
 
   it("that another operator has begun is shown to who presses the same button, and begins nothing more", async () => {
-    operator.control.fault("POST /oauth/token", { delayMs: 4_000 }, 1);
+    closeGate();
     const first = await operator.press("/refresh-all");
     const second = await operator.press("/refresh-all");
     expect(second.location).toBe(`${first.location}?already=1`);
     const { text } = await operator.get(second.location!.replace("/operator", ""));
     expect(text).toMatch(/running operator had begun the same action, so your press began nothing more\./);
     expect(await operator.audit()).toHaveLength(1);
-    await operator.world.restart();
+    await restartDuringRefresh();
   });
 
   it("is begun once by those who press the same button at the same moment", async () => {
-    operator.control.fault("POST /oauth/token", { delayMs: 4_000 }, 1);
+    closeGate();
     const forms = await Promise.all(Array.from({ length: 6 }, () => operator.get("/refresh-all")));
     const answers = await Promise.all(forms.map(({ html }) => operator.post("/refresh-all", hiddenIn(html))));
     const [path] = answers.map(({ location }) => location).filter((each) => !each!.endsWith("?already=1"));
     const others = answers.filter(({ location }) => location === `${path}?already=1`);
     expect([others.length, await operator.audit()]).toMatchObject([5, [{ action: "refresh-all" }]]);
-    await operator.world.restart();
+    await restartDuringRefresh();
   });
 
   it.each([

@@ -31,7 +31,7 @@ const overview = (...parts: string[]) =>
 describe("the overview", () => {
   it("says that nothing needs attention, or which incident is open at the platform", async () => {
     await overview(
-      "Nothing. Tokens are exchanged and refreshed",
+      "Nothing. Grants are exchanged, tokens refreshed",
       "all is well 1 customer, 1 new and 0 gone",
       "active 1",
     );
@@ -262,11 +262,11 @@ it("lists what needs attention, the worst first, with advice", async () => {
   for (const part of [
     "Run kit secret set, and give it the one that the platform's partner portal shows.",
     "Start the web process with WEB_JOBS=on",
-    "1 resource grant_lost (expired)",
-    "1 resource needs_reauth: the platform refused",
-    "1 resource quarantined (key_missing)",
+    "1 resource in state grant_lost (expired)",
+    "1 resource in state needs_reauth: the platform refused",
+    "1 resource in state quarantined (key_missing)",
     "Put the missing key into DECRYPTION_KEYS",
-    "1 resource quarantined (integrity)",
+    "1 resource in state quarantined (integrity)",
     "kit tokens refresh UUID may bring fresh tokens",
   ])
     expect(text).toContain(part);

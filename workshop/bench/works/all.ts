@@ -14,6 +14,7 @@ import {
 } from "./provision.ts";
 import { refreshFast, refreshSlow } from "./refresh.ts";
 import { reseal } from "./reseal.ts";
+import { tests } from "./tests.ts";
 import type { Work } from "./work.ts";
 
 /** All works, in the order of the report. */
@@ -22,4 +23,5 @@ export const works: readonly Work[] = [
   ...[refreshSlow, refreshFast, reseal, claim],
   ...[processOfWeb, dev, mixed],
   ...[growthOfProcesses, growthOfResources],
+  tests,
 ];

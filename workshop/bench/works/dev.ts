@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Bench } from "../bench.ts";
 import { median } from "../contest.ts";
 import type { Line, Work } from "./work.ts";
 
@@ -19,7 +20,8 @@ const LONGEST_MS = 120_000;
  */
 export const dev: Work = {
   name: "dev",
-  async measure({ options }) {
+  async measure(bench) {
+    const { options } = bench;
     const folder = mkdtempSync(path.join(tmpdir(), "bench-dev-"));
     // For the PostgreSQL of another user, if this one is root.
     chmodSync(folder, 0o711);
@@ -30,7 +32,7 @@ export const dev: Work = {
       symlinkSync(path.join(PROJECT, "node_modules"), path.join(folder, "node_modules"));
       const ports = { PORT: await freePort(), SANDBOX_PORT: await freePort() };
       for (let run = 0; run <= (options.quick ? 1 : 3); run++) {
-        const running = runDev(folder, ports);
+        const running = runDev(bench, folder, ports);
         try {
           const seconds = await running.until("\nReady.");
           if (run > 0) starts!.push(seconds);
@@ -52,9 +54,10 @@ export const dev: Work = {
   },
 };
 
-function runDev(folder: string, ports: Record<string, string>) {
+function runDev({ onAllProcessors }: Bench, folder: string, ports: Record<string, string>) {
   const { PATH, HOME } = process.env;
-  const child: ChildProcess = spawn("npm", ["run", "--silent", "dev"], {
+  const [command, ...words] = [...onAllProcessors, "npm", "run"];
+  const child: ChildProcess = spawn(command!, [...words, "--silent", "dev"], {
     ...{ cwd: folder, env: { PATH, HOME, ...ports }, stdio: ["ignore", "pipe", "pipe"], detached: true },
   });
   const ended = once(child, "close");

@@ -1,6 +1,6 @@
 import type { Bench } from "../bench.ts";
 import { checkProvisions, expectAll } from "../books.ts";
-import { contest, type Contestant, measureLoad } from "../contest.ts";
+import { contest, type Contestant, measureLoad, type Outcome, type Sample } from "../contest.ts";
 import type { Database } from "../databases.ts";
 import { NEVER_MS } from "../platform-process.ts";
 import type { Program } from "../program.ts";
@@ -23,7 +23,8 @@ const PLANS = { 202: "dedicated", 200: "basic" };
 /** Answers 202 against a bare `node:http` server with one INSERT per request. */
 export const provision202: Work = {
   name: "provision-202",
-  measure: (bench) => compare(bench, { status: 202, floor: "bare-http", target: { atLeast: 1 } }),
+  measure: (bench) =>
+    compare(bench, { status: 202, floor: "bare-http", target: { atLeast: 1 }, withCold: true }),
 };
 
 /** The same with more requests at once, which is what batches are for. */
@@ -91,11 +92,13 @@ interface Comparison {
   connections?: number;
   /** How much longer each flush to the disk takes, in ms, for both sides. */
   flushMs?: number;
+  /** Whether the first round of each process is a line, too. */
+  withCold?: boolean;
 }
 
 async function compare(
   bench: Bench,
-  { status, floor: floorName, target, flushMs = 0, connections = CONNECTIONS }: Comparison,
+  { status, floor: floorName, target, flushMs = 0, connections = CONNECTIONS, withCold = false }: Comparison,
 ): Promise<Line[]> {
   await bench.platform.tell({ tokenMs: NEVER_MS });
   const floorDatabase = await bench.databases.create({ flushMs });
@@ -111,41 +114,38 @@ async function compare(
   };
   const { quick, roundMs } = bench.options;
 
-  const outcome = await contest(
-    await contestant(floor, asked.floor, { connections, roundMs }),
-    await contestant(service, asked.service, { connections, roundMs }),
-    quick ? 2 : 6,
-  );
+  const plan = { connections, roundMs };
+  const theirs = await contestant(floor, asked.floor, plan);
+  const ours = await contestant(service, asked.service, plan);
+  const outcome = await contest(theirs, ours, quick ? 2 : 6);
   await Promise.all([floor.kill(), service.kill()]);
   await checkProvisions(database, asked.service.uuids, status);
   await checkFloor(floorName, floorDatabase, asked.floor.uuids);
   await Promise.all([database.drop(), floorDatabase.drop()]);
+  const work = [
+    `provision answered ${status}`,
+    flushMs > 0 ? `, a disk ${flushMs} ms slower` : "",
+    connections === CONNECTIONS ? "" : `, ${connections} at once`,
+  ].join("");
+  const line = (words: string, { floor, subject, ratio }: Outcome): Line => ({
+    ...{ work: words, unit: "req/s", floor: { name: floorName, value: floor.perSecond } },
+    ...{ subject: subject.perSecond, ratio, target, sample: subject },
+  });
+  const cold = { floor: theirs.cold, subject: ours.cold, ratio: ours.cold.perSecond / theirs.cold.perSecond };
   return [
-    {
-      work: [
-        `provision answered ${status}`,
-        flushMs > 0 ? `, a disk ${flushMs} ms slower` : "",
-        connections === CONNECTIONS ? "" : `, ${connections} at once`,
-      ].join(""),
-      unit: "req/s",
-      floor: { name: floorName, value: outcome.floor.perSecond },
-      subject: outcome.subject.perSecond,
-      ratio: outcome.ratio,
-      target,
-      sample: outcome.subject,
-    },
+    line(work, outcome),
+    ...(withCold ? [{ ...line(`${work}, the first ${roundMs / 1_000} s of both`, cold), target: {} }] : []),
   ];
 }
 
-/** A contestant whose rounds are loads of `roundMs`; an unmeasured one comes first to warm up the process. */
+/** A contestant whose rounds are loads of `roundMs`; the first one, `cold`, warms the process up. */
 async function contestant(
   program: Program,
   traffic: ReturnType<typeof provisions>,
   { connections, roundMs }: { connections: number; roundMs: number },
-): Promise<Contestant> {
-  const round = (forMs: number) => measureLoad(program, traffic, { connections, forMs });
-  await round(roundMs / 2);
-  return { round: () => round(roundMs) };
+): Promise<Contestant & { cold: Sample }> {
+  const round = () => measureLoad(program, traffic, { connections, forMs: roundMs });
+  return { cold: await round(), round };
 }
 
 /** The floor's answers are checked like the service's. */

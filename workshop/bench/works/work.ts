@@ -12,7 +12,9 @@ export interface Line {
   ratio: number | null;
   target: Target;
   sample?: Partial<Sample>;
-  /** The subject's position in a plot; see plots.ts. */
+  /** The figure of each of several runs, of which this is the median. */
+  runs?: readonly number[];
+  /** The subject's position in a plot; see plots.tsx. */
   point?: { plot: "processes" | "resources"; x: number };
 }
 
@@ -25,10 +27,15 @@ export interface Target {
 /** One measurement; `name` is the one for `--only`. Rejects if the work was not done correctly. */
 export interface Work {
   name: string;
+  /** It takes minutes and says nothing about the service, so a whole run leaves it out. */
+  isOnlyWhenNamed?: true;
   measure(bench: Bench): Promise<Line[]>;
 }
 
-export function isMet({ ratio, subject, target }: Line): boolean {
-  const figure = ratio ?? subject;
+/** What is compared with the target: the ratio, or without a floor the subject. */
+export const figureOf = ({ ratio, subject }: Line): number => ratio ?? subject;
+
+export function isMet(line: Line): boolean {
+  const [figure, { target }] = [figureOf(line), line];
   return figure >= (target.atLeast ?? -Infinity) && figure <= (target.atMost ?? Infinity);
 }

@@ -105,10 +105,12 @@ def work(row):
         new, wait = tokens({"grant_type": "authorization_code", "code": row["code"]})
     elif row["refresh"] and (row["finished"] or not row["access"]):
         new, wait = tokens({"grant_type": "refresh_token", "refresh_token": row["refresh"]})
-    else:
+    elif row["access"] and not row["finished"]:
         new, wait = None, finish(row)
         if wait is None:
             return
+    else:  # Without a grant, or after its five minutes, there is nothing to ask with.
+        return sql("UPDATE resource SET due = NULL WHERE uuid = ?", row["uuid"])
     if new:
         due = time.time() + (min(new.get("expires_in") or 28800, 28800) / 2 if row["finished"] else 0)
         sql("""UPDATE resource SET code = NULL, access = ?, refresh = coalesce(?, refresh), due = ?, tries = 0
@@ -228,7 +230,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(303, "", {"Location": "/customer/" + customer[0], "Set-Cookie": cookie})
         if path.startswith("/customer/") and self.command == "GET":
             session = re.search(r"session=([\w-]+)", self.headers.get("Cookie", ""))
-            if session and sessions.get(session[1]) == path[10:]:
+            mine = session and sessions.get(session[1]) == path[10:]
+            if mine and sql("SELECT 1 FROM resource WHERE uuid = ? AND NOT gone", path[10:]):
                 return self.answer(200, f"<h1>Your resource {path[10:]}</h1>", kind="text/html")
             return self.answer(*refusal(403, "Come from the platform's dashboard."))
         if not re.match("/resources(/|$)", path):

@@ -24,6 +24,7 @@ export const goodSignOnHabits = {
     status: 303,
     headers: { location: `/customer/${uuid}`, "set-cookie": `session=${session}; HttpOnly; SameSite=Lax` },
   }),
+  showsWhatIsGone: false,
   /**
    * Whether the page of a resource is shown to a browser that signed on to `signedOnTo`; undefined: it signed on to
    * none.
@@ -46,7 +47,9 @@ export function createSignOn(salt: string, habits: typeof goodSignOnHabits, has:
   function show({ path, headers }: Request): Answer {
     const [, session = ""] = /(?:^|; )session=(\w+)/.exec(headers.cookie ?? "") ?? [];
     const uuid = path.split("?", 1)[0]!.slice("/customer/".length);
-    return has(uuid) && habits.shows(uuid, sessions.get(session)) ? habits.page(uuid) : forbidden;
+    return (has(uuid) || habits.showsWhatIsGone) && habits.shows(uuid, sessions.get(session))
+      ? habits.page(uuid)
+      : forbidden;
   }
 
   function enter(form: Form): Answer {

@@ -14,14 +14,20 @@ export const goodTokenHabits = {
   exchangesBeforeAnswering: false,
   /** Whether codes are sent that must not be sent, or not again. */
   exchangesRefused: false,
-  exchangesTwice: false,
+  exchangesTwice: false as false | "afterwards" | "at once",
   exchangesRepeated: false,
   exchangesForTheGone: false,
   /** What stops when the resource is deprovisioned. */
   stopsExchanging: true,
   stopsRefreshing: true,
+  /** Whether work that needs tokens ends with the resource. */
+  stopsFinishing: true,
   /** Whether tokens are kept that arrive after the end. */
   keepsLateTokens: false,
+  /** Whether tokens that are stored make a resource live again. */
+  tokensRevive: false,
+  /** How many ms it takes to store tokens. */
+  storesAfterMs: 0,
 
   secretOf: ({ clientSecret }: ServiceSettings) => clientSecret,
   exchangeForm: (code: string, secret: string): Record<string, string> => ({

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { configOf } from "./habits.ts";
 import type { ApiCall, goodTokenHabits, TokenCall } from "./token-habits.ts";
 import type { Resource, ServiceSettings } from "./types.ts";
@@ -37,8 +38,10 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
     }
   }
 
-  function keep(resource: Resource, tokens: NonNullable<Asked["tokens"]>): void {
+  async function keep(resource: Resource, tokens: NonNullable<Asked["tokens"]>): Promise<void> {
+    if (habits.storesAfterMs > 0) await sleep(habits.storesAfterMs);
     if (isOver(resource)) return;
+    if (habits.tokensRevive) resource.isGone = false;
     resource.accessToken = tokens.access_token;
     resource.refreshToken = habits.refreshTokenAfter(resource.refreshToken, tokens.refresh_token);
     const ms = habits.refreshAfterMs(tokens.expires_in);
@@ -49,10 +52,12 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
   async function exchange(resource: Resource, code: string, isAsync: boolean, tries = 0): Promise<void> {
     if (resource.isGone && habits.stopsExchanging && !habits.exchangesForTheGone) return;
     const form = habits.exchangeForm(code, habits.secretOf(settings));
-    const { status, tokens, retryAfter } = await ask(form, "exchange");
+    const asked = ask(form, "exchange");
+    if (habits.exchangesTwice === "at once") void ask(form, "exchange");
+    const { status, tokens, retryAfter } = await asked;
     if (tokens) {
-      keep(resource, tokens);
-      if (habits.exchangesTwice) later(resource, 50, () => void ask(form, "exchange"));
+      await keep(resource, tokens);
+      if (habits.exchangesTwice === "afterwards") later(resource, 50, () => void ask(form, "exchange"));
       if (isAsync) finish(resource, habits.finish(resource.uuid, configOf(resource.uuid, resource.plan)));
       return;
     }
@@ -82,17 +87,20 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
 
   /** Makes one call after the other, each until it succeeds. */
   function finish(resource: Resource, [call, ...rest]: ApiCall[], tries = 0): void {
-    if (!call || resource.isGone) return;
-    void callApi(resource, call).then(async (status) => {
+    if (!call || (resource.isGone && habits.stopsFinishing)) return;
+    void callApi(resource, call).then(async ({ status, retryAfter }) => {
       if ((status >= 200 && status < 300) || habits.skips(call)) return finish(resource, rest);
       if (status === 401 && habits.refreshesAt401) await refresh(resource);
-      const waitMs = habits.waitMs(tries, status, null, "api");
+      const waitMs = habits.waitMs(tries, status, retryAfter, "api");
       if (waitMs !== null && habits.repeats(call))
         later(resource, waitMs, () => finish(resource, [call, ...rest], tries + 1));
     });
   }
 
-  async function callApi(resource: Resource, { method, path, body }: ApiCall): Promise<number> {
+  async function callApi(
+    resource: Resource,
+    { method, path, body }: ApiCall,
+  ): Promise<Pick<Asked, "status" | "retryAfter">> {
     try {
       const response = await fetch(settings.platformApiUrl + path, {
         method,
@@ -100,16 +108,16 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
         ...(body && { body: JSON.stringify(body) }),
       });
       await response.arrayBuffer();
-      return response.status;
+      return { status: response.status, retryAfter: response.headers.get("retry-after") };
     } catch {
-      return 0;
+      return { status: 0, retryAfter: null };
     }
   }
 
   return {
     exchange,
     end(resource: Resource): void {
-      if (habits.stopsExchanging && habits.stopsRefreshing)
+      if (habits.stopsExchanging && habits.stopsRefreshing && habits.stopsFinishing)
         for (const timer of resource.timers) clearTimeout(timer);
       if (habits.stopsRefreshing) resource.refreshToken = null;
       if (habits.stopsExchanging) resource.code = null;

@@ -1,5 +1,6 @@
 import type { Body } from "../../examples/service/habits.ts";
 import type { Answer, Request } from "../../examples/service/types.ts";
+import { usualPatience } from "../../settings.ts";
 import type { Break, BrokenService } from "./break.ts";
 
 // Faults in answers: to calls without credentials, to provisions, and to requests of unusual forms.
@@ -540,6 +541,20 @@ export const thorough: BrokenService = [
     rule: "PROV-08",
     what: "all the work is done before the answer",
     alone: true,
+    patience: { promisedMs: usualPatience.promisedMs },
     habits: () => ({ answerTakesMs: ({ method }) => (method === "POST" ? 3_200 : 0) }),
+  },
+];
+
+export const otherClock: BrokenService = [
+  {
+    rule: "REQ-05",
+    what: "a grant's end without a colon in the offset cannot be read, and the grant is dropped",
+    habits: (good) => ({
+      readProvision(members) {
+        const wanted = good.readProvision(members);
+        return /[+-]\d{4}$/.test(expiresAt(members)) ? { ...wanted, code: null } : wanted;
+      },
+    }),
   },
 ];

@@ -1,5 +1,6 @@
 import type { Habits } from "../../examples/service/service.ts";
 import type { TokenCall } from "../../examples/service/token-habits.ts";
+import type { Patience } from "../../settings.ts";
 
 /** One deviation of the example from correct behaviour. */
 export interface Break {
@@ -10,6 +11,8 @@ export interface Break {
   also?: readonly string[];
   /** Judged by its rule alone: it concerns load or timing, which on a busy machine other rules may notice too. */
   alone?: true;
+  /** What the checker waits for otherwise than in the other tests. */
+  patience?: Partial<Patience>;
   habits(good: Habits): Partial<Habits>;
 }
 

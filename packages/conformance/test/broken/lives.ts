@@ -125,14 +125,6 @@ export const particular: BrokenService = [
     habits: () => ({ changed: () => ({ status: 200, body: [] }) }),
   },
   {
-    rule: "PLAN-09",
-    what: "a provision with the plan of before is a conflict",
-    habits: (good) => ({
-      again: (resource, wanted) =>
-        resource.plan === "premium" && wanted.plan === "basic" ? refused(409) : good.again(resource, wanted),
-    }),
-  },
-  {
     rule: "DEPR-02",
     what: "what never was can be deprovisioned",
     habits: (good) => ({
@@ -236,7 +228,6 @@ export const clinging: BrokenService = [
     habits: (good) => ({ isUserToken: good.isResourceToken }),
   },
   { rule: "SSO-04", what: "a form never gets old", habits: () => ({ isOld: () => false }) },
-  { rule: "SSO-05", what: "a form may come from the future", habits: () => ({ isAhead: () => false }) },
   { rule: "SSO-06", what: "a form can be used twice", habits: () => ({ refusesReplays: false }) },
   { rule: "SSO-09", what: "what is gone can be entered", habits: () => ({ opensWhatIsGone: true }) },
   {
@@ -278,9 +269,62 @@ export const immovable: BrokenService = [
 
 export const keeping: BrokenService = [
   {
+    rule: "PLAN-09",
+    what: "a provision with the plan of before is a conflict",
+    habits: (good) => ({
+      again: (resource, wanted) =>
+        resource.plan === "premium" && wanted.plan === "basic" ? refused(409) : good.again(resource, wanted),
+    }),
+  },
+  {
+    rule: "PLAN-10",
+    what: "a config var is lost in a change",
+    habits: () => ({
+      changed: () => ({ status: 200, body: { config: { EXAMPLE_URL: "https://example.com" } } }),
+    }),
+  },
+  {
     rule: "DEPR-08",
     what: "tokens that arrive after the end are kept",
     habits: () => ({ keepsLateTokens: true }),
+  },
+];
+
+export const revived: BrokenService = [
+  {
+    rule: "DEPR-08",
+    what: "tokens that arrive after the end bring the resource back",
+    habits: () => ({ keepsLateTokens: true, tokensRevive: true, storesAfterMs: 100 }),
+  },
+];
+
+export const timeless: BrokenService = [
+  {
+    rule: "SSO-04",
+    what: "the time of a form is not looked at",
+    habits: () => ({ isOld: () => false, isAhead: () => false }),
+  },
+  {
+    rule: "TOMB-03",
+    what: "the service falls over at what is gone",
+    habits: (good) => ({
+      gone: (method) =>
+        method === "DELETE" ? { status: 500, body: { id: "internal", message: "Oh." } } : good.gone(method),
+    }),
+  },
+];
+
+export const unstoppable: BrokenService = [
+  { rule: "SSO-05", what: "a form may come from the future", habits: () => ({ isAhead: () => false }) },
+  {
+    rule: "DEPR-06",
+    what: "the end of a provision is told on and on without its resource",
+    habits: () => ({ stopsFinishing: false }),
+  },
+  {
+    rule: "SSO-12",
+    what: "who signed on before sees the page of what is gone",
+    habits: () => ({ showsWhatIsGone: true }),
   },
 ];
 

@@ -48,6 +48,40 @@ export const unencoded: BrokenService = [
   },
 ];
 
+/** Puts some members of the form into the address, and the others into the body. */
+const inAddress =
+  (isMeant: (name: string) => boolean): Break["habits"] =>
+  (good) => ({
+    request(url, form, kind) {
+      const members = Object.entries(form);
+      const query = new URLSearchParams(members.filter(([name]) => isMeant(name)));
+      const body = members.filter(([name]) => !isMeant(name));
+      const init =
+        body.length > 0 ? good.request(url, Object.fromEntries(body), kind).init : { method: "POST" };
+      return { url: `${url}?${query.toString()}`, init };
+    },
+  });
+
+export const secretInAddress: BrokenService = [
+  {
+    rule: "EXCH-09",
+    what: "the client secret is in the address alone",
+    habits: inAddress((name) => name === "client_secret"),
+  },
+];
+
+export const allInAddress: BrokenService = [
+  { rule: "EXCH-05", what: "all is in the address", habits: inAddress(() => true) },
+];
+
+export const onlyOk: BrokenService = [
+  {
+    rule: "EXCH-12",
+    what: "tokens are taken from an answer of 200 alone",
+    habits: (good) => ({ tokensIn: (status, body) => (status === 200 ? good.tokensIn(status, body) : null) }),
+  },
+];
+
 export const otherGrant: BrokenService = [
   {
     rule: "EXCH-09",
@@ -133,7 +167,7 @@ export const repeating: BrokenService = [
   {
     rule: "EXCH-03",
     what: "the code is exchanged twice",
-    habits: () => ({ exchangesTwice: true }),
+    habits: () => ({ exchangesTwice: "afterwards" }),
   },
   {
     rule: "EXCH-11",
@@ -150,6 +184,9 @@ export const repeating: BrokenService = [
       refreshForm: (resource, secret) => ({ ...good.refreshForm(resource, secret), grant_type: "refresh" }),
     }),
   },
+];
+
+export const stormyExchange: BrokenService = [
   {
     rule: "FAIL-08",
     what: "a 503 is answered with a storm",
@@ -157,6 +194,14 @@ export const repeating: BrokenService = [
       waitMs: (tries, status, retryAfter, kind) =>
         kind === "exchange" && status === 503 ? 1 : good.waitMs(tries, status, retryAfter, kind),
     }),
+  },
+];
+
+export const atOnce: BrokenService = [
+  {
+    rule: "EXCH-03",
+    what: "two workers exchange the same code at the same moment",
+    habits: () => ({ exchangesTwice: "at once" }),
   },
 ];
 
@@ -196,6 +241,8 @@ export const stormy: BrokenService = [
   {
     rule: "TOK-04",
     what: "short-lived tokens are refreshed all the time",
+    // A quarter of it is what a busy machine may take for one refresh.
+    patience: { tokenLifeSeconds: 12 },
     habits: (good) => ({
       refreshAfterMs: (expiresIn = 28_800) => (expiresIn < 60 ? 200 : good.refreshAfterMs(expiresIn)),
     }),
@@ -240,11 +287,6 @@ export const unfinished: BrokenService = [
         return { ...answer, body: { ...answer.body, message: undefined } };
       },
     }),
-  },
-  {
-    rule: "ASYNC-04",
-    what: "the end is told first",
-    habits: (good) => ({ finish: (uuid, config) => good.finish(uuid, config).toReversed() }),
   },
   {
     rule: "ASYNC-06",
@@ -300,8 +342,51 @@ export const limited: BrokenService = [
   },
 ];
 
+export const restless: BrokenService = [
+  {
+    rule: "ASYNC-15",
+    what: "Retry-After of the API is not read",
+    habits: (good) => ({
+      waitMs: (tries, status, retryAfter, kind) =>
+        good.waitMs(tries, status, kind === "api" ? null : retryAfter, kind),
+    }),
+  },
+  {
+    rule: "ASYNC-16",
+    what: "what the API refuses is called in a storm",
+    habits: (good) => ({
+      waitMs: (tries, status, retryAfter, kind) =>
+        kind === "api" && status === 422 ? 1 : good.waitMs(tries, status, retryAfter, kind),
+    }),
+  },
+];
+
+export const stormyApi: BrokenService = [
+  {
+    rule: "ASYNC-16",
+    what: "an API that is unavailable is called in a storm",
+    habits: (good) => ({
+      waitMs: (tries, status, retryAfter, kind) =>
+        kind === "api" && status === 503 ? 1 : good.waitMs(tries, status, retryAfter, kind),
+    }),
+  },
+];
+
 export const waitedOut: BrokenService = [
   { rule: "ASYNC-12", what: "a 401 is only waited out", habits: () => ({ refreshesAt401: false }) },
+];
+
+export const endFirst: BrokenService = [
+  {
+    rule: "ASYNC-04",
+    what: "the end is told first, and what should come before it only once",
+    // So that the first provision is over when ASYNC-10 looks at what the service does.
+    patience: { betweenMs: 150 },
+    habits: (good) => ({
+      finish: (uuid, config) => good.finish(uuid, config).toReversed(),
+      repeats: ({ method }) => method === "POST",
+    }),
+  },
 ];
 
 export const onlyReading: BrokenService = [

@@ -5,11 +5,13 @@ import { Facts, Section } from "./parts.tsx";
 
 const hidden = new Set(["resource_token", "user_scoped_resource_token"]);
 
-/** The signed form that takes a customer's browser to the add-on, ready to be posted. */
+/** The signed form that takes a customer's browser to the add-on, ready to be posted; with `at-once` in the query it posts itself. */
 export const signOnPage: ShowPage = ({ control, query, attempt }, id) => {
   const { name } = control.addon(id);
   const email = attempt?.values["email"] ?? (typeof query["email"] === "string" ? query["email"] : "");
-  const { action, form } = control.signOnForm(id, email.trim() || undefined);
+  const app = typeof query["app"] === "string" ? query["app"] : undefined;
+  const isAtOnce = query["at-once"] !== undefined && attempt === null;
+  const { action, form } = control.signOnForm(id, email.trim() || undefined, app);
   return {
     title: `Sign on to ${name}`,
     part: "apps",
@@ -28,7 +30,7 @@ export const signOnPage: ShowPage = ({ control, query, attempt }, id) => {
                   [member, <code>{hidden.has(member) ? "[secret]" : value}</code>] as const,
               )}
             />
-            <form method="post" action={action} id="go">
+            <form method="post" action={action} id="go" data-at-once={isAtOnce || undefined}>
               {Object.entries(form).map(([member, value]) => (
                 <input type="hidden" name={member} value={value} />
               ))}

@@ -17,7 +17,10 @@ export function createYourService(
     jobs: [{ name: "stoke", at: "0 0 29 2 *", run: () => kit.database.query("SELECT * FROM coal") }],
     customerPage: () => ({ title: "Your kiln", content: "It is warm." }),
     async provision({ options }) {
-      if (options["bricks"] === "many") count();
+      if (options["bricks"] === "many") {
+        count();
+        throw new Refusal("There are not so many bricks.");
+      }
       return { config: {} };
     },
     async changePlan({ plan }) {

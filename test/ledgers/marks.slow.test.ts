@@ -144,7 +144,7 @@ describe("an add-on that is gone at the platform", () => {
   });
 
   it("is one of many in a wave: one alarm, no resource given up", async () => {
-    await operator.world.restart({ parts: { pace: { ...QUICK, gatherMs: 1_500 } } });
+    await operator.world.restart({ parts: { pace: { ...QUICK, gatherMs: 5_000 } } });
     const uuids = await operator.world.installed(25);
     operator.control.fault("* /addons/*", NOT_FOUND, 10_000);
     await operator.world.forged.lookedAtHoursAgo(uuids);

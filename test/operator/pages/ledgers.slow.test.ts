@@ -316,7 +316,7 @@ it("a comparison that was stopped shows how far it came, beside the last whole o
   const whole = await page();
   expect(whole.text).toContain("Of ours, 30 compared; 2 differences found.");
   expect(whole.text).toContain("gone_at_platform: 2");
-  expect(whole.text).not.toContain("To go on");
+  expect(whole.text).not.toContain("To continue");
 });
 
 it("a button ends no more than it asked about, and never most of all", async () => {

@@ -1,0 +1,2 @@
+// Loaded by `prisma studio` alone, which is left out.
+module.exports = {};
