@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { plain } from "./probes.ts";
+import { AT_ONCE, plain } from "./probes.ts";
 import { Broken, NotApplicable, NotJudged, type Rule, type Verdict } from "./rule.ts";
 import type { Stage } from "./stage/stage.ts";
 import { callsOfRule, NoAnswer } from "./stage/wire.ts";
@@ -53,21 +53,30 @@ export function settled(verdicts: readonly Verdict[]): Verdict[] {
  * exchange of any resource fails, or while others are under way.
  */
 const UPSETTING = ["FAIL-07", "HTTP-05"];
+const RACE = "EXCH-03";
 /** A provision that was refused for such a reason, as verdicts say it. */
 const UPSET = /answered with (5\d\d|429)\b/;
 /** Rules whose breach is the answer to a plan change or a deprovision; PLAN-09 repeats a provision. */
 const OTHER_CALLS = /^(PLAN-(?!09)|DEPR-)/;
 
+/** Rules about what becomes of tokens. */
+const ABOUT_TOKENS = /^(IDEM|EXCH|TOK|FAIL|DEPR|TOMB|ASYNC)-/;
+
 /** The broken rule that may have broken this one, or kept it from being judged. */
-function causeOf({ rule, status, reason }: Verdict, failed: ReadonlySet<string>): string | undefined {
+function causeOf({ rule, status, reason }: Verdict, failed: Failed): string | undefined {
   const follows = rule.follows ?? [];
+  // Of two calls with one code the service may heed the one that is refused: then it never has tokens.
+  const isRaced = failed.get(RACE)?.includes(AT_ONCE) && rule.id !== RACE && ABOUT_TOKENS.test(rule.id);
   const isOther = status === "failed" && OTHER_CALLS.test(rule.id);
   const isUpset = UPSET.test(reason ?? "") && !isOther && !UPSETTING.includes(rule.id);
-  return [...follows, ...(isUpset ? UPSETTING : [])].find((id) => failed.has(id));
+  return [...follows, ...(isRaced ? [RACE] : []), ...(isUpset ? UPSETTING : [])].find((id) => failed.has(id));
 }
 
-const failedOf = (verdicts: readonly Verdict[]) =>
-  new Set(verdicts.filter(({ status }) => status === "failed").map(({ rule }) => rule.id));
+/** The ids of the broken rules, each with the reason. */
+type Failed = ReadonlyMap<string, string>;
+
+const failedOf = (verdicts: readonly Verdict[]): Failed =>
+  new Map(verdicts.filter(({ status }) => status === "failed").map(({ rule, reason }) => [rule.id, reason!]));
 
 const because = (cause: string, reason: string) => `${reason} That may follow from ${cause}: fix it first.`;
 

@@ -135,6 +135,9 @@ export const EXCHANGE_FAULTS: Record<string, (call: Call, stage: Stage) => strin
     isToldInAddress(call) ? "A member of the form stands in the token endpoint's address." : null,
 };
 
+/** How EXCH-03 says that a code was sent again before its first answer: the tokens may be lost then. */
+export const AT_ONCE = "by two calls at the same moment";
+
 /** Why the resource's grant was not exchanged, with the rule that its exchange breaks. */
 export function notExchanged(stage: Stage, resource: Resource): NotJudged {
   const tries = stage.callsOf(resource).filter(isExchange);

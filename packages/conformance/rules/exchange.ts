@@ -1,4 +1,5 @@
 import {
+  AT_ONCE,
   callOf,
   crowd,
   EXCHANGE_FAULTS,
@@ -35,6 +36,10 @@ function right(id: string, call: Call, stage: Stage): void {
   const fault = EXCHANGE_FAULTS[id]!(call, stage);
   if (fault !== null) throw new Broken(fault);
 }
+
+/** Whether a call was made while the one before it was still waiting for its answer. */
+const beganBeforeTheLastEnded = ({ at }: Call, index: number, all: readonly Call[]) =>
+  index > 0 && at < (all[index - 1]!.endedAt ?? Infinity);
 
 export const exchange: RuleGroup = {
   title: "The grant's exchange",
@@ -105,6 +110,7 @@ export const exchange: RuleGroup = {
         await quiet(stage);
         for (const resource of all) {
           const calls = stage.callsOf(resource).filter(isExchange);
+          holds(!calls.some(beganBeforeTheLastEnded), `The code was sent ${AT_ONCE}.`);
           const done = calls.findIndex(isDone);
           const again = done < 0 ? 0 : calls.length - 1 - done;
           holds(again === 0, `After the exchange had succeeded the code was sent ${again} more times.`);
