@@ -115,6 +115,9 @@ describe("the service itself", () => {
     const uuids = (await Promise.all(installs)).map(({ addon }) => addon.id);
     for (const uuid of uuids) await life.becomes(uuid, { lastError: expect.any(String) });
     await life.world.forged.grantIsOver(uuids, { isFree: true });
+    // Until then a try may be under way, which would succeed.
+    for (const uuid of uuids)
+      await eventually(() => life.world.lines("Grant ended without tokens", uuid).length > 0);
     life.control.clearFaults();
     return uuids;
   }

@@ -83,6 +83,13 @@ describe.each(kitPages)("%s", (file) => {
     expect(lost.map(([link]) => link)).toEqual([]);
   });
 
+  it("has one title, and skips no level of headings", () => {
+    const outsideCode = read(file).replace(/^```[^]*?^```$/gm, "");
+    const levels = [...outsideCode.matchAll(/^(#+) /gm)].map(([, marks]) => marks!.length);
+    expect(levels.filter((level, index) => level > (levels[index - 1] ?? 0) + 1)).toEqual([]);
+    expect(levels.filter((level) => level === 1)).toEqual([1]);
+  });
+
   it("names commands that exist, those of kit with options that they take", async () => {
     const called = code(file).flatMap((text) => [
       ...text.matchAll(/npm (?:run (?:--silent )?([\w:-]+)|(test|start))/g),

@@ -1,3 +1,4 @@
+import { expect } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
 import { requestSuspension } from "../../src/extend/suspension.ts";
 import {
@@ -220,14 +221,17 @@ export async function inventCustomers(
 ) {
   const { world, control } = life;
   const { vendor } = invented.parts;
+  /** Waits until everything was tried once; fails with what was not. */
   const isQuiet = () =>
-    eventually(async () => {
-      const [row] = await world.rows<{ left: number }>(
-        `SELECT (SELECT count(*) FROM steps WHERE attempts = 0)::int
-           + (SELECT count(*) FROM credentials WHERE state = 'grant_pending')::int AS left`,
-      );
-      return row!.left === 0;
-    });
+    eventually(async () =>
+      expect(
+        await world.rows(
+          `SELECT kind AS what, due_at, leased_until, last_error FROM steps WHERE attempts = 0
+           UNION ALL
+           SELECT state, due_at, leased_until, last_error FROM credentials WHERE state = 'grant_pending'`,
+        ),
+      ).toEqual([]),
+    );
   const full = async () => {
     throw new Refusal("There is no room in this region: choose another one.");
   };

@@ -46,6 +46,8 @@ export interface Token {
 }
 
 const STEP_MS = 50;
+/** A step that took so long was no slow one: the process did not run. */
+const STANDSTILL_MS = 500;
 const UUID = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g;
 /** Number of characters of a token that do not match by chance. */
 const BEGINNING = 20;
@@ -62,7 +64,7 @@ export function createBooks() {
   const steps = setInterval(() => {
     const stepMs = performance.now() - sinceStep;
     sinceStep += stepMs;
-    if (stepMs > 2 * STEP_MS) stoodStillMs += stepMs;
+    if (stepMs > STANDSTILL_MS) stoodStillMs += stepMs;
   }, STEP_MS).unref();
 
   return {
@@ -72,7 +74,10 @@ export function createBooks() {
     codes,
     tokens,
     /** How many ms this process has not run in all, as on a busy machine: the service is not to blame for these. */
-    stoodStillMs: () => stoodStillMs + Math.max(0, performance.now() - sinceStep - STEP_MS),
+    stoodStillMs() {
+      const stepMs = performance.now() - sinceStep;
+      return stoodStillMs + (stepMs > STANDSTILL_MS ? stepMs : 0);
+    },
     close: () => clearInterval(steps),
     /** Must be called after each change that `until` may wait for. */
     changed: () => void changes.emit("change"),

@@ -19,7 +19,16 @@ const plans = ["basic", "premium", "slow"].map((name) => ({ name }));
 const MANIFEST = { id: "example", plans, config_vars: ["EXAMPLE_URL", "EXAMPLE_KEY"] };
 const GIVEN = ["--async-plan", "slow", "--sso-salt", "a-salt-of-these-tests", "--id", "example"];
 
+const withFlask = ["python3", "/usr/bin/python3"].find((each) =>
+  has(each, "-c", "import flask, requests, waitress"),
+);
+
 const examples = [
+  {
+    language: "Python with Flask",
+    isHere: withFlask !== undefined,
+    start: () => `${withFlask} ${at("flask/partner.py")}`,
+  },
   {
     language: "Python",
     isHere: has("python3", "--version"),
@@ -41,7 +50,7 @@ for (const { language, isHere, start } of examples)
   (isHere ? it : it.skip)(
     `finds no fault in the example in ${language}`,
     async () => {
-      const command = `DATABASE=${path.join(folder, `${language}.db`)} exec ${start()}`;
+      const command = `DATABASE=${path.join(folder, `${language.replaceAll(" ", "-")}.db`)} exec ${start()}`;
       const words = ["--command", command, "--manifest", JSON.stringify(MANIFEST), ...GIVEN, "--json"];
       const { code, stdout } = await conformance(folder, "--grace", "1", ...words);
       const { rules } = JSON.parse(stdout) as { rules: { id: string; outcome: string; reason: string }[] };

@@ -11,8 +11,8 @@ import type { Answer, Request, Resource, ServiceSettings } from "./types.ts";
 export const good = { ...goodHabits, ...goodTokenHabits, ...goodSignOnHabits };
 export type Habits = typeof good;
 
-/** How long an answer, which has three seconds, waits for an exchange that precedes it. */
-const EXCHANGES_WITHIN_MS = 2_800;
+/** How long an answer waits for an exchange that precedes it. */
+const EXCHANGES_WITHIN_MS = 15_000;
 
 /** Takes work that begins only once the answer has been sent. */
 type After = (work: () => unknown) => void;

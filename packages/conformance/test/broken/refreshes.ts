@@ -153,7 +153,7 @@ export const late: BrokenService = [
     what: "a token is refreshed after its end, but is",
     habits: (good) => ({
       refreshAfterMs: (expiresIn = 28_800) =>
-        expiresIn < 60 ? expiresIn * 1_000 + 1_500 : good.refreshAfterMs(expiresIn),
+        expiresIn < 60 ? expiresIn * 1_000 + 5_000 : good.refreshAfterMs(expiresIn),
     }),
   },
   {
