@@ -7,8 +7,8 @@ import hashlib, hmac, json, os, secrets, sqlite3, threading, time
 from uuid import UUID
 
 import requests, waitress
-from flask import Flask, jsonify, redirect, request, session
-from werkzeug.exceptions import HTTPException
+from flask import Flask, abort, jsonify, redirect, request, session
+from werkzeug.exceptions import HTTPException, Unauthorized
 
 ENV = os.environ
 PLANS = {"basic": 200, "premium": 200, "slow": 202}  # What takes long is answered 202 and finished later.
@@ -33,74 +33,75 @@ def config(uuid, plan):
 # The platform asks.
 
 app = Flask(__name__)
+app.config["SESSION_COOKIE_SAMESITE"] = "Lax"
 app.secret_key = ENV.get("SESSION_KEY") or secrets.token_bytes(32)
-
-
-def refusal(status, message, **headers):
-    return jsonify(id={401: "unauthorized", 404: "not_found", 410: "gone"}.get(status, "invalid"), message=message), status, headers
 
 
 @app.errorhandler(HTTPException)
 def in_json(error):
-    return refusal(error.code, error.description)
+    word = {401: "unauthorized", 404: "not_found", 410: "gone"}.get(error.code, "invalid")
+    return jsonify(id=word, message=error.description), error.code
 
 
 @app.before_request
 def only_the_platform():
     if request.path.startswith("/resources"):
         given = request.authorization or {}
-        said = [str(given.get(name)).encode() for name in ("username", "password")]
+        said = [(given.get(name) or "").encode() for name in ("username", "password")]
         right = [ENV[name].encode() for name in ("ADDON_ID", "ADDON_PASSWORD")]
         if not all([hmac.compare_digest(*pair) for pair in zip(said, right)]):
-            return refusal(401, "Send the add-on's id and password.", **{"WWW-Authenticate": 'Basic realm="partner"'})
+            return *in_json(Unauthorized("Send the add-on's id and password.")), {"WWW-Authenticate": 'Basic realm="partner"'}
     if (request.content_length or 0) > 256 * 1024:
-        return refusal(413, "The body is too large.")
+        abort(413, "The body is too large.")
 
 
 def asked():
-    """The members of the body, with a plan that is sold; or a refusal."""
+    """The members of the body, with a plan that is sold."""
     body = request.get_json(force=True)
     if not isinstance(body, dict) or "\\u0000" in json.dumps(body):
-        return None, refusal(400, "The body must be a JSON object, without NUL.")
-    plan = body.get("plan")
-    return body, None if isinstance(plan, str) and plan in PLANS else refusal(422, "There is no such plan.")
+        abort(400, "The body must be a JSON object, without NUL.")
+    if not isinstance(body.get("plan"), str) or body["plan"] not in PLANS:
+        abort(422, "There is no such plan.")
+    return body
+
+
+def live(uuid):
+    """The resource, if it is there and not gone."""
+    found = sql("SELECT * FROM resource WHERE uuid = ?", str(uuid))
+    if not found:
+        abort(404, "There is no such resource.")
+    return abort(410, "This resource was deprovisioned.") if found[0]["gone"] else found[0]
 
 
 @app.post("/resources")
 def provision():
-    body, refused = asked()
-    grant = (body or {}).get("oauth_grant") or {}
+    body, now = asked(), time.time()
+    plan, grant = body["plan"], body.get("oauth_grant")
+    code = grant.get("code") if isinstance(grant, dict) else None
     try:
         uuid = str(UUID(body["uuid"]))
     except (KeyError, TypeError, ValueError, AttributeError):
-        return refused or refusal(422, "uuid must be a UUID.")
-    if refused:
-        return refused
-    plan, now = body["plan"], time.time()
+        abort(422, "uuid must be a UUID.")
     made = {"config": config(uuid, plan)} if PLANS[plan] == 200 else {}
     answer = json.dumps({"id": uuid, "message": "Ready." if made else "It takes a moment.", **made})
     # The primary key decides which of two equal requests makes the resource; both get the stored answer.
     sql("""INSERT INTO resource (uuid, plan, answer, status, finished, code, code_until, due) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-           ON CONFLICT (uuid) DO NOTHING""", uuid, plan, answer, PLANS[plan], bool(made), grant.get("code"), now + 300, now + 0.2)
-    stored = sql("SELECT * FROM resource WHERE uuid = ?", uuid)[0]
-    if stored["gone"]:
-        return refusal(410, "This resource was deprovisioned.")
+           ON CONFLICT (uuid) DO NOTHING""", uuid, plan, answer, PLANS[plan], bool(made), code, now + 300, now + 0.2)
+    stored = live(uuid)
     return app.response_class(stored["answer"], stored["status"], mimetype="application/json")
 
 
-@app.route("/resources/<uuid:uuid>", methods=["PUT", "DELETE"])
-def change_or_end(uuid):
-    body, refused = asked() if request.method == "PUT" else ({}, None)
-    found = sql("SELECT * FROM resource WHERE uuid = ?", str(uuid))
-    if not found or found[0]["gone"]:
-        return refusal(410, "This resource was deprovisioned.") if found else refusal(404, "There is no such resource.")
-    if refused:
-        return refused
-    if request.method == "DELETE":
-        sql("UPDATE resource SET gone = 1, code = NULL, access = NULL, refresh = NULL, due = NULL WHERE uuid = ?", str(uuid))
-        return "", 204
-    sql("UPDATE resource SET plan = ? WHERE uuid = ?", body["plan"], str(uuid))
-    return jsonify(config=config(str(uuid), body["plan"]), message=f"Now {body['plan']}.")
+@app.put("/resources/<uuid:uuid>")
+def change_plan(uuid):
+    uuid, plan = live(uuid)["uuid"], asked()["plan"]
+    sql("UPDATE resource SET plan = ? WHERE uuid = ?", plan, uuid)
+    return jsonify(config=config(uuid, plan), message=f"Now {plan}.")
+
+
+@app.delete("/resources/<uuid:uuid>")
+def deprovision(uuid):
+    sql("UPDATE resource SET gone = 1, code = NULL, access = NULL, refresh = NULL, due = NULL WHERE uuid = ?", live(uuid)["uuid"])
+    return "", 204
 
 
 # A customer signs on.
@@ -119,13 +120,13 @@ def sign_on():
         if sql("INSERT INTO sign_on VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING token", user_token, now):
             session["uuid"] = uuid
             return redirect(f"/customer/{uuid}", 303)
-    return refusal(403, "This sign-on is not valid.")
+    abort(403, "This sign-on is not valid.")
 
 
 @app.get("/customer/<uuid>")
 def page(uuid):
     mine = session.get("uuid") == uuid and is_live(uuid)
-    return f"<h1>Your resource {uuid}</h1>" if mine else refusal(403, "Come from the platform's dashboard.")
+    return f"<h1>Your resource {uuid}</h1>" if mine else abort(403, "Come from the platform's dashboard.")
 
 
 def is_live(uuid):
@@ -166,7 +167,7 @@ def work(row):
         url = ENV["PLATFORM_AUTH_URL"] + "/oauth/token"
         _, new, wait = call("POST", url, data={**form, "client_secret": ENV["CLIENT_SECRET"]})
         if isinstance(new.get("access_token"), str):
-            due = time.time() + (min(new.get("expires_in") or 28800, 28800) / 2 if row["finished"] else 0)
+            due = time.time() + (min(int(new.get("expires_in") or 28800), 28800) / 2 if row["finished"] else 0)
             return sql("""UPDATE resource SET code = NULL, access = ?, refresh = coalesce(?, refresh), due = ?, tries = 0
                           WHERE uuid = ? AND NOT gone""", new["access_token"], new.get("refresh_token"), due, uuid)
     late = row["code"] and time.time() > row["code_until"]

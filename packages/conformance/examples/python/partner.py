@@ -112,7 +112,7 @@ def work(row):
     else:  # Without a grant, or after its five minutes, there is nothing to ask with.
         return sql("UPDATE resource SET due = NULL WHERE uuid = ?", row["uuid"])
     if new:
-        due = time.time() + (min(new.get("expires_in") or 28800, 28800) / 2 if row["finished"] else 0)
+        due = time.time() + (min(int(new.get("expires_in") or 28800), 28800) / 2 if row["finished"] else 0)
         sql("""UPDATE resource SET code = NULL, access = ?, refresh = coalesce(?, refresh), due = ?, tries = 0
                WHERE uuid = ? AND NOT gone""", new["access_token"], new.get("refresh_token"), due, row["uuid"])
     else:
