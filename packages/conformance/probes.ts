@@ -244,13 +244,12 @@ export async function deprovisioned(stage: Stage, resource: Resource, broken?: s
 }
 
 /**
- * How many ms a call that the service began before it knew of the end may still be under way: calls can overtake each
- * other, and what was read from a database a moment ago is sent. Longer if answers take long, and longer if the settings
- * ask for patience.
+ * How many ms a call that the service sent before it knew of the end may still be under way, since calls can overtake
+ * each other: longer over a network, longer if answers take long, and longer if the settings ask for patience.
  */
 export function underWayMs(stage: Stage, { endedAt, askedUntil }: End): number {
-  const { patience } = stage.settings;
-  const nearMs = Math.max(OVERTAKES_BY_MS, momentMs(stage) / 4);
+  const { platformUrl, patience } = stage.settings;
+  const nearMs = platformUrl === null ? OVERTAKES_BY_MS : Math.max(OVERTAKES_BY_MS, momentMs(stage) / 4);
   const patientMs = Math.min((patience.quietMs - momentMs(stage)) / 10, momentMs(stage));
   const busyMs = Math.min(2 * (askedUntil - endedAt), momentMs(stage));
   return Math.max(nearMs, patientMs, busyMs);

@@ -148,20 +148,21 @@ func (one *resource) tokens() (isDone bool, wait int) {
 	kind := map[string]string{"Content-Type": "application/x-www-form-urlencoded"}
 	status, text, wait := call("POST", env("PLATFORM_AUTH_URL")+"/oauth/token", kind, form.Encode())
 	var pair struct {
-		Access  string `json:"access_token"`
-		Refresh string `json:"refresh_token"`
-		Life    int    `json:"expires_in"`
+		Access  string      `json:"access_token"`
+		Refresh string      `json:"refresh_token"`
+		Life    json.Number `json:"expires_in"` // Seconds, perhaps as a text.
 	}
 	if json.Unmarshal(text, &pair) != nil || status/100 != 2 || pair.Access == "" {
 		return false, wait
 	}
-	if pair.Life < 1 || pair.Life > 28800 {
-		pair.Life = 28800
+	seconds, _ := pair.Life.Int64()
+	if seconds < 1 || seconds > 28800 {
+		seconds = 28800
 	}
 	if pair.Refresh != "" {
 		one.Refresh = pair.Refresh
 	}
-	one.Code, one.Access, one.RefreshAt = "", pair.Access, time.Now().Add(time.Duration(pair.Life)*time.Second/2)
+	one.Code, one.Access, one.RefreshAt = "", pair.Access, time.Now().Add(time.Duration(seconds)*time.Second/2)
 	return true, 0
 }
 
