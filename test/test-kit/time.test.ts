@@ -3,10 +3,10 @@ import { aBrowser } from "../people/browser.ts";
 import { SALT } from "../people/customers.ts";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
 import type { Span } from "../support/time.ts";
-import { aWorld, eventually, opened } from "../support/world.ts";
+import { aWorld, eventually, opened, QUICK } from "../support/world.ts";
 
 // What docs/test-it.md promises for the tests of your service: time passes without a wait, and without SQL on the kit's
-// tables. The sweeps are too rare to help.
+// tables. The sweeps are too rare to help, and the pauses too long.
 
 let kit: Kit;
 const vendor: Vendor & Extensions = aVendor();
@@ -39,7 +39,7 @@ const world = opened(() =>
   aWorld({
     sandbox: { ssoSalt: SALT },
     environment: { SWEEP_CRON: "0 0 1 1 *", SSO_SALT: SALT },
-    parts: { vendor: (given) => ((kit = given), vendor) },
+    parts: { vendor: (given) => ((kit = given), vendor), pace: { ...QUICK, pauses: 10 } },
   }),
 );
 beforeEach(() => {
