@@ -84,11 +84,13 @@ const claim = statement<Claim, ClaimedRow>("claim_your_jobs").sql(
          AND before.ended_at = r.started_at) AS died, r.asked_by AS asked, r.id AS run_id
    ), free AS (
      SELECT name, leased_until IS NOT NULL AS died, last_error IS NOT NULL AS failed, coalesce(started_at, now()) AS began,
-       due_at, regular_at, asked_by FROM your_jobs
-     WHERE name = ANY(:names::text[]) AND due_at <= now() AND ${IS_FREE}
+       due_at, regular_at, coalesce(:by, asked_by) AS asked_by FROM your_jobs
+     WHERE name = ANY(:names::text[])
+       AND (due_at <= now() AND ${IS_FREE} OR :by::text IS NOT NULL AND ${isFree("your_jobs")})
        AND NOT EXISTS (SELECT FROM your_job_runs r WHERE r.name = your_jobs.name AND ${IS_OWN}) ORDER BY name FOR UPDATE
    ), claimed AS (
-     UPDATE your_jobs j SET ${take("j", LEASE_SECONDS)}, started_at = now(), asked_by = NULL,
+     -- A run by hand falls due now: if its process dies, another repeats it.
+     UPDATE your_jobs j SET ${take("j", LEASE_SECONDS)}, started_at = now(), asked_by = NULL, due_at = least(j.due_at, now()),
        attempts = attempts + died::int, last_error = CASE WHEN died THEN '${DIED}' ELSE last_error END,
        failing_since = CASE WHEN failed THEN coalesce(failing_since, began) WHEN died THEN began END,
        overdue_at = CASE WHEN failed THEN overdue_at END, alarmed_at = CASE WHEN failed THEN alarmed_at END
@@ -108,11 +110,15 @@ const claim = statement<Claim, ClaimedRow>("claim_your_jobs").sql(
      UNION ALL SELECT * FROM own) taken`,
 );
 
-/** `claim`: an id that the process chooses, and keeps until the claim is acknowledged. `names`: the jobs that it does not run. */
+/**
+ * `names`: the jobs that the process does not run. `claim`: an id that it chooses, and keeps until the claim is acknowledged.
+ * `by`: the operator whose command runs the jobs now, due or not; `null`: those that are due.
+ */
 interface Claim {
   names: readonly string[];
   process: string;
   claim: string;
+  by: string | null;
 }
 
 export async function claimJobs(db: Queryable, wanted: Claim): Promise<ClaimedJob[]> {
@@ -187,7 +193,7 @@ const next = statement<{ names: readonly string[] }, NextDue>("next_of_your_jobs
 export const nextJobInSeconds = async (db: Queryable, names: readonly string[]) =>
   (await oneRow(db, next, { names }))?.seconds ?? null;
 
-// A run by hand is one of the timetable that falls due now, so the process that claims it runs it as any other.
+// A run that an operator's page asks for is one of the timetable that falls due now: the process that claims it runs it as any other.
 const ask = statement<{ name: string; by: string }, { isFree: boolean; after: number }>(
   "ask_for_your_job",
 ).sql(

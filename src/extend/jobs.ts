@@ -37,8 +37,8 @@ export async function planJobs({ db }: Pick<Context, "db">, jobs: readonly YourJ
     await planJob(db, { name, at, timeZone, due: nextTime({ at, timeZone }, new Date()) });
 }
 
-/** `isByHand`: an operator's command runs the jobs; a run that it stops is not begun again. */
-export function createYourJobs(ctx: Context, jobs: readonly YourJob[], { isByHand = false } = {}) {
+/** `by`: the operator whose command runs the jobs now, due or not; a run that it stops is not begun again. */
+export function createYourJobs(ctx: Context, jobs: readonly YourJob[], by: string | null = null) {
   const running = new Map<string, { ending: AbortController; ended: Promise<unknown> }>();
   let isStopping = false;
   let plannedMs = -Infinity;
@@ -47,14 +47,14 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[], { isByHan
   const idle = () => jobs.flatMap(({ name }) => (running.has(name) ? [] : [name]));
   const ended = () => Promise.all([...running.values()].map((run) => run.ended));
 
-  async function runDue(): Promise<number> {
-    if (jobs.length === 0 || isStopping) return 0;
+  async function begin(): Promise<ClaimedJob[]> {
+    if (jobs.length === 0 || isStopping) return [];
     if (performance.now() - plannedMs > PLANNED_FOR_MS) {
       await planJobs(ctx, jobs);
       plannedMs = performance.now();
     }
     const claimed = await ctx.work.claimAfterRest(async () => {
-      const taken = await claimJobs(ctx.db, { names: idle(), process: ctx.presence.name(), claim });
+      const taken = await claimJobs(ctx.db, { names: idle(), process: ctx.presence.name(), claim, by });
       claim = randomUUID();
       return taken;
     });
@@ -68,16 +68,18 @@ export function createYourJobs(ctx: Context, jobs: readonly YourJob[], { isByHan
           { job: job.name, error },
           "The result of a job of yours could not be stored; the job runs again",
         );
-      const run = runOne(ctx, plannedAs(job, each), each, { ending, isByHand })
+      const run = runOne(ctx, plannedAs(job, each), each, { ending, isByHand: by !== null })
         .catch(notStored)
         .finally(() => running.delete(job.name));
       running.set(job.name, { ending, ended: run });
     }
-    return claimed.length;
+    return claimed;
   }
 
   return {
-    runDue,
+    /** Begins the jobs that it can claim, and returns them. */
+    begin,
+    runDue: async () => (await begin()).length,
     nextInSeconds: async () => ctx.work.restSeconds() || nextJobInSeconds(ctx.db, idle()),
     /** Resolves when the jobs that run now have ended. */
     ended,

@@ -131,14 +131,9 @@ export async function runJob(
   const jobs = ctx.vendor.jobs ?? [];
   const job = jobs.find((each) => each.name === name);
   if (!job) throw unknownJob(jobs, name);
-  if (!isHere) await mustBeTaken(db);
-  await planJobs(ctx, [job]);
-  const asked = (await askForJob(db, name, by))!;
-  if (!asked.isFree) throw await runsAlready(db, job);
-  if (isHere) await runHere(ctx, job, signal);
-  else ctx.wake.runYourJobs();
+  const after = isHere ? await runHere(ctx, job, { by, signal }) : await askElsewhere(ctx, job, by);
   for (const askedMs = performance.now(); ;) {
-    const run = await firstRunAfter(db, name, asked.after);
+    const run = await firstRunAfter(db, name, after);
     if (run && run.result !== "running") return run;
     const isLate = performance.now() - askedMs > pace.handOverMs;
     if (!run && (isLate || signal.aborted)) {
@@ -152,14 +147,31 @@ export async function runJob(
   }
 }
 
-async function runHere(ctx: OpenContext, job: YourJob, signal: AbortSignal): Promise<void> {
-  const here = createYourJobs(ctx, [job], { isByHand: true });
+/** Runs the job in this process until its end. Returns the id before that of the run, as {@link askElsewhere}. */
+async function runHere(
+  ctx: OpenContext,
+  job: YourJob,
+  { by, signal }: Omit<ByHand, "isHere">,
+): Promise<number> {
+  const here = createYourJobs(ctx, [job], by);
   const stop = () => void here.stop();
   signal.addEventListener("abort", stop);
-  await here.runDue();
+  const [begun] = await here.begin();
   if (signal.aborted) stop();
   await here.ended();
   signal.removeEventListener("abort", stop);
+  if (!begun) throw await runsAlready(ctx.db, job);
+  return begun.runId - 1;
+}
+
+/** Asks the processes that run jobs for a run. Returns the id of the last run before it. */
+async function askElsewhere(ctx: OpenContext, job: YourJob, by: string): Promise<number> {
+  await mustBeTaken(ctx.db);
+  await planJobs(ctx, [job]);
+  const asked = (await askForJob(ctx.db, job.name, by))!;
+  if (!asked.isFree) throw await runsAlready(ctx.db, job);
+  ctx.wake.runYourJobs();
+  return asked.after;
 }
 
 async function runsAlready(db: Database, job: YourJob): Promise<KitError> {

@@ -369,7 +369,7 @@ describe("a job of the vendor's", () => {
     await world.service.services.jobs.stop();
     const claimed = async (attempts: number, minutes: number) => {
       await world.forged.yourJobWasCutOff({ attempts, sinceSeconds: minutes * 60 });
-      const claim = { names: ["meter"], process: "worker test:1", claim: randomUUID() };
+      const claim = { names: ["meter"], process: "worker test:1", claim: randomUUID(), by: null };
       return (await claimJobs(world.db, claim)).length;
     };
     expect(await claimed(0, 0)).toBe(1);
@@ -397,7 +397,7 @@ describe("a job of the vendor's", () => {
     await world.service.services.jobs.stop();
     await world.forged.yourJobWasCutOff({ attempts: 0, sinceSeconds: 60 });
     const sent = (claim: string) =>
-      claimJobs(world.db, { names: ["meter"], process: "worker test:1", claim });
+      claimJobs(world.db, { names: ["meter"], process: "worker test:1", claim, by: null });
     const [one, other] = [randomUUID(), randomUUID()];
     await sent(one);
     await world.forged.yourJobLeaseIsOver(3_600);

@@ -1,5 +1,5 @@
 import type { Extensions, YourJob } from "../../src/extend/contract.ts";
-import { planJobs } from "../../src/extend/jobs.ts";
+import { createYourJobs, planJobs } from "../../src/extend/jobs.ts";
 import { runWorker } from "../../src/process/run-worker.ts";
 import { aWorldOfAnOperator } from "../operator/pages/operator.ts";
 import { aGate, aVendor, type Vendor } from "../support/a-vendor.ts";
@@ -228,6 +228,19 @@ describe("kit jobs run", () => {
     expect(stdout).toMatch(
       /^meter, for \S+ 03:00:00 UTC: done in \d+ s\. The next run is at \S+ 03:00:00 UTC\.\n$/,
     );
+  });
+
+  it("runs it in its own process, however often the others look for due jobs", async () => {
+    const looks = interleavings();
+    const theirs = createYourJobs(operator.world.service.services, vendor.jobs!);
+    looks.moments.set("before claim_your_jobs", () => theirs.runDue());
+    const { stdout } = await kit(operator.world.environment, ["jobs", "run", "meter", "--json"], "", {
+      ...PARTS,
+      ...looks.parts,
+    });
+    expect(JSON.parse(stdout)).toMatchObject({ process: expect.stringMatching(/^kit /) });
+    expect([looks.moments.size, of("meter").length]).toEqual([0, 1]);
+    await theirs.ended();
   });
 
   it("fails with the job, which is tried again as always", async () => {

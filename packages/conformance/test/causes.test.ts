@@ -17,9 +17,11 @@ const always =
   (status: number, headers: Record<string, string> = {}) =>
   async () => {
     const server: Server = createServer((request, response) => {
-      request.resume();
       const head = { "content-type": "application/json", ...headers };
-      response.writeHead(status, head).end('{"id":"x","message":"Always.","config":{}}');
+      // Earlier, the closed connection could cut off what is still being sent.
+      request.resume().once("end", () => {
+        response.writeHead(status, head).end('{"id":"x","message":"Always.","config":{}}');
+      });
     });
     await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;
