@@ -1,8 +1,9 @@
+import { inspect } from "node:util";
 import type { Database } from "../../src/database/database.ts";
 import { takeDownRefused } from "../../src/resources/refused-provisions.ts";
 import { aWorldOfAnOperator } from "../operator/pages/operator.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
-import { interleavings } from "../support/interleavings.ts";
+import { interleavings, lost } from "../support/interleavings.ts";
 import { kit, kitJson } from "../support/kit.ts";
 import { eventually, opened } from "../support/world.ts";
 
@@ -15,10 +16,21 @@ const PACE = {
 };
 const { moments, parts } = interleavings();
 let isAway = false;
+/** Once this statement has run for this resource, the connection is lost, and the database cannot be reached. */
+let loss: { after: string; uuid: string; happens?: () => void } | null = null;
 const away = () => Promise.reject(Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }));
 const unlessAway = (database: Database): Database => ({
   ...database,
-  query: (statement, ...values) => (isAway ? away() : database.query(statement, ...values)),
+  async query(statement, ...values) {
+    if (isAway) return away();
+    const rows = await database.query(statement, ...values);
+    // The provision of an earlier resource may try the same statement again.
+    if (loss?.after !== statement.name || !inspect(values, { depth: null }).includes(loss.uuid)) return rows;
+    isAway = true;
+    loss.happens?.();
+    loss = null;
+    return lost();
+  },
   transaction: (work) => (isAway ? away() : database.transaction(work)),
   ping: () => (isAway ? away() : database.ping()),
   prisma: () => (isAway ? away() : database.prisma()),
@@ -51,10 +63,7 @@ type Headers = Record<string, string>;
 async function refused(after: string | null, request: Request = aProvisionRequest(), headers: Headers = {}) {
   const before = (await sales(request.uuid)).length;
   if (after === null) isAway = true;
-  else
-    moments.set(`unheard ${after}`, async () => {
-      isAway = true;
-    });
+  else loss = { after, uuid: request.uuid };
   const { status } = await life().platform.provision(request, { headers });
   isAway = false;
   expect(status).toBe(503);
@@ -90,6 +99,7 @@ const logged = (uuid: string) => world().lines("Resource taken down", uuid);
 
 afterEach(async () => {
   isAway = false;
+  loss = null;
   moments.clear();
   operator.control.clearFaults();
   await world().forged.wasNeverRestored();
@@ -184,10 +194,7 @@ it.each<[string, () => Promise<Request>, string]>([
     async () => {
       const request = aProvisionRequest();
       const gone = new AbortController();
-      moments.set("unheard answer_provisions", async () => {
-        isAway = true;
-        gone.abort();
-      });
+      loss = { after: "answer_provisions", uuid: request.uuid, happens: () => gone.abort() };
       const sent = fetch(`${operator.url()}/resources`, {
         method: "POST",
         headers: { authorization: authorization(), "content-type": "application/json" },
