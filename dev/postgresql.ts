@@ -4,12 +4,13 @@ import { once } from "node:events";
 import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync } from "node:fs";
 import { readFileSync, realpathSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
+import { freePort } from "../packages/conformance/free-port.ts";
 import { Misconfigured } from "../src/errors.ts";
 
 // A real PostgreSQL for development, tests and benchmarks, where no address of one is given. Its programs come with the
@@ -196,15 +197,12 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function listenOn(port: number): Promise<number> {
+async function isFree(port: number): Promise<boolean> {
   const server = createServer().listen(port, "127.0.0.1");
-  await once(server, "listening");
-  const { port: given } = server.address() as AddressInfo;
-  await promisify(server.close.bind(server))();
-  return given;
+  const isListening = await once(server, "listening").then(Boolean, () => false);
+  if (isListening) await promisify(server.close.bind(server))();
+  return isListening;
 }
-const freePort = () => listenOn(0);
-const isFree = (port: number) => listenOn(port).then(Boolean, () => false);
 
 interface User {
   uid: number;

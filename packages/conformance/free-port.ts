@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { createSocket } from "node:dgram";
 import { createServer } from "node:net";
 
 /** Below the ports that systems assign on their own (Linux from 32768 on, others from 49152 on). */
@@ -8,14 +9,23 @@ const TRIES = 100;
 
 /**
  * A port that nobody listens on, for a process that will be started later. A port assigned by the system could be
- * assigned again before then, for example to a connection of this process.
+ * assigned again before then, for example to a connection of this process. No other call of this function, in any process,
+ * returns the port while this process runs: its UDP number is taken as a mark.
  */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < TRIES; tries++) {
     const port = randomInt(FIRST, LAST);
-    if (await isFree(port)) return port;
+    if ((await isMarked(port)) && (await isFree(port))) return port;
   }
   throw new Error(`No free port was found between ${FIRST} and ${LAST}.`);
+}
+
+function isMarked(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const mark = createSocket("udp4").unref();
+    mark.once("error", () => mark.close(() => resolve(false)));
+    mark.bind({ port, address: "127.0.0.1", exclusive: true }, () => resolve(true));
+  });
 }
 
 function isFree(port: number): Promise<boolean> {

@@ -61,6 +61,8 @@ export interface Needs {
 /** The versions of the client secret. They are sealed in the database, so that all processes use the same secret. */
 export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
   let seen: (ClientSecret & { readAt: number }) | null = null;
+  /** Counts the changes that this process has stored: a read that began before one is not kept. */
+  let changes = 0;
   let suspect: { uuid: string; version: number; atMs: number } | null = null;
   let succeededAtMs = -Infinity;
   /** The version whose rejection this process has reported. */
@@ -88,6 +90,11 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
     return due;
   }
 
+  function hasChanged(): void {
+    seen = null;
+    changes += 1;
+  }
+
   const cached = () => (seen && performance.now() - seen.readAt < STALE_AFTER_MS ? seen : null);
 
   async function rejected({ version }: ClientSecret, isPresumed: boolean): Promise<void> {
@@ -95,8 +102,7 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
       () => rejectSecret(db, version, isPresumed),
       AROUND_CALL,
     );
-    // Cleared after the write: a read during the write would cache the old state.
-    seen = null;
+    hasChanged();
     // Reported once by each process even if the rejection is stored already: a command on a terminal may have stored it, or
     // an attempt of this process whose acknowledgement was lost.
     if (!isCurrent || (!isNews && reported === version)) return;
@@ -112,7 +118,7 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
     succeededAtMs = performance.now();
     if (seen && !seen.isRejected) return;
     const turned = await retryWhileUnreachable(() => acceptSecret(db, version), AROUND_CALL);
-    seen = null;
+    hasChanged();
     if (turned) log.info({ version }, "The platform accepts the client secret again");
   }
 
@@ -160,6 +166,7 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
       const fresh = cached();
       if (fresh) return fresh;
       const readAt = performance.now();
+      const changesBefore = changes;
       const row = await readClientSecret(db);
       if (!row)
         throw new Misconfigured(
@@ -169,8 +176,9 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
       const context = clientSecretSealContext(row.version);
       const value = seen?.version === row.version ? seen.value : vault.open(context, sealedSecret);
       scrubber.hide(value);
-      seen = { ...state, value, readAt };
-      return seen;
+      const read = { ...state, value, readAt };
+      if (changes === changesBefore) seen = read;
+      return read;
     },
 
     takeProbe: ({ version }: ClientSecret) => takeSecretProbe(db, version),
@@ -189,9 +197,11 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
     async set(value: Secret): Promise<{ version: number; due: number }> {
       scrubber.hide(value);
       const version = (await addSecret(db, seal(value), () => false))!;
-      seen = null;
+      hasChanged();
+      // Before they are made due: a service may refresh some of them at once.
+      const { stale: due } = await countStale(db, version);
       await spread();
-      return { version, due: (await countStale(db, version)).stale };
+      return { version, due };
     },
 
     spread,

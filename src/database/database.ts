@@ -184,7 +184,7 @@ async function lend<T>(
     async send(query) {
       const sentMs = performance.now();
       try {
-        return await client.query(query);
+        return await client.query({ ...query, ...limit });
       } catch (error) {
         noteSlow(error, query.name ?? "a statement", performance.now() - sentMs);
         lent.isBroken ||= !leavesConnectionSound(error);
@@ -195,7 +195,7 @@ async function lend<T>(
     // Statements are named, so that PostgreSQL parses each once for a connection: a quarter less work.
     query: async (statement, ...values) => {
       const { name, text } = statement;
-      return (await lent.send({ name, text, values: statement.bind(...values), ...limit })).rows as never;
+      return (await lent.send({ name, text, values: statement.bind(...values) })).rows as never;
     },
   };
   try {

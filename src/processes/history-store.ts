@@ -28,9 +28,12 @@ export const IS_HELD = "(h.restored_at IS NOT NULL AND h.done_at IS NULL)";
 export const whereHeld = (condition = "true"): string =>
   `EXISTS (SELECT FROM database_history h WHERE ${IS_LOADED} OR (${IS_HELD} AND ${condition}))`;
 
-/** SQL condition: a row created at this time is from the backup, whether the hold is ended or not. */
+/**
+ * SQL condition: a row created at this time is from the backup, whether the hold is ended or not. Until a process notices that
+ * a dump was loaded, every row is.
+ */
 export const whereBroughtBack = (createdAt: string): string =>
-  `EXISTS (SELECT FROM database_history h WHERE ${createdAt} < h.restored_at)`;
+  `EXISTS (SELECT FROM database_history h WHERE ${IS_LOADED} OR ${createdAt} < h.restored_at)`;
 
 export interface Timeline {
   timeline: number | null;

@@ -1,5 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { h } from "preact";
+import { freePort } from "../../packages/conformance/free-port.ts";
 import type { CustomerPage } from "../../src/people/contract.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { aWorldOfAnOperator, aWorldOfOperators, PASSWORD } from "../operator/pages/operator.ts";
@@ -78,7 +79,7 @@ inChromium("operators with accounts", () => {
   let uuid: string;
   beforeAll(async () => {
     // The platform sends people to the address that is registered, and nowhere else.
-    const { port } = new URL(operators.url());
+    const port = String(await freePort());
     const redirectUri = `http://localhost:${port}/oauth/callback`;
     const { id, secret } = operators.control.registerClient({ name: "Teapots", redirectUri });
     const settings = { OAUTH_CLIENT_ID: id, OAUTH_CLIENT_SECRET: secret!, PORT: port };
@@ -270,6 +271,8 @@ inChromium("an operator with a password", () => {
     await page.getByRole("button", { name: "Refresh its token" }).focus();
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/operator\/actions\/\d+$/);
+    // The page of an action that runs loads itself again.
+    await page.getByText("1 refreshed,").first().waitFor();
     await page.goto(`${operator.url()}/operator/actions`);
     expect(await page.textContent("tbody tr")).toMatch(/refresh.*1 refreshed,/s);
     await context.close();

@@ -1,4 +1,5 @@
 import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { forged } from "../support/forged.ts";
 import { aMockedPlatform, tokens } from "../support/mocked-platform.ts";
 import type { Answer } from "../support/played-platform.ts";
 import { eventually, opened } from "../support/world.ts";
@@ -73,9 +74,10 @@ it("calls cause no third forced refresh when the platform refuses fresh tokens t
 
 // It delays every refresh of the process, so it is the last.
 it("a 429 delays refreshes for as long as its Retry-After says, and no grant", async () => {
-  const pair = tokens({ expires_in: 1 });
-  platform.refreshes(pair.refresh_token, { status: 429, headers: { "retry-after": "600" } });
+  const pair = tokens();
   const uuid = await active(pair);
+  platform.refreshes(pair.refresh_token, { status: 429, headers: { "retry-after": "600" } });
+  await forged({ db: platform.services.db }).tokensFellDue([uuid]);
   const { dueAt } = await becomes(uuid, { generation: 1, attempts: 1, leasedUntil: null });
   const dueIn = (dueAt!.getTime() - Date.now()) / 1_000;
   expect(dueIn).toBeGreaterThan(560);

@@ -48,7 +48,7 @@ async function begin(count: number, seconds: number): Promise<string[]> {
 
 async function exchanged(count: number, seconds: number): Promise<void> {
   await life.become(await begin(count, seconds), 1);
-  expect(atRisk).toBe(0);
+  await eventually(() => expect(atRisk).toBe(0));
 }
 
 it.each([

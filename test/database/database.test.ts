@@ -71,13 +71,13 @@ describe("a statement", () => {
   });
 
   it.each([
-    ["statement_timeout=200", "canceling statement due to statement timeout"],
-    ["query_timeout=200", "Query read timeout"],
+    ["statement_timeout=1000", "canceling statement due to statement timeout"],
+    ["query_timeout=1000", "Query read timeout"],
   ])(
     "that takes too long is given up, and one that reads whole tables is not: %s",
     async (limit, message) => {
       await withDatabase(withQuery(limit), async (db) => {
-        const sleep = positional("sleep", `SELECT pg_sleep(0.4)`);
+        const sleep = positional("sleep", `SELECT pg_sleep(1.5)`);
         await expect(db.query(sleep)).rejects.toThrow(message);
         expect(await db.readWhole(sleep)).toHaveLength(1);
       });
@@ -156,7 +156,10 @@ it("a database that lets nobody in is worth another try, and each outage is logg
   const log = { warn: (...line: unknown[]) => void logged.push(line), error: () => undefined };
   const url = Object.assign(new URL(opened.settings.url), { username: role, password: "one" });
   const refusal = (db: Database) =>
-    retryWhileUnreachable(() => db.ping(), { upToMs: 1_000 }).catch(({ cause }: Error) => cause);
+    // Another error may come first, such as that of a connection that was ended.
+    retryWhileUnreachable(() => db.ping(), {
+      ...{ upToMs: 60_000, isCurable: (error) => isTransient(error) && !isConnectionConfigError(error) },
+    }).catch((error: unknown) => error);
   await run(`CREATE ROLE ${role} LOGIN PASSWORD 'one'`);
   let noticed: (error: unknown) => void;
   await withDatabase({ url: url.href, onError: (error) => noticed(error) }, async (db) => {

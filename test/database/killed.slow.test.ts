@@ -20,7 +20,7 @@ const finished = () =>
 
 describe("a process that is killed in the middle of", () => {
   /** Starts a migration in a process of its own, waits for a statement like this, and kills it. */
-  async function killedIn(like: string): Promise<number> {
+  async function killedIn(like: string, before?: (pid: number) => Promise<void>): Promise<number> {
     const code = `const { migrate } = await import(${JSON.stringify(program("src/database/migrate.ts"))});
       await migrate(${JSON.stringify({ url: yours.url, yours: yours.folder })});`;
     const child = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: "inherit" });
@@ -29,6 +29,7 @@ describe("a process that is killed in the middle of", () => {
         AND datname = current_database() AND query LIKE '${like}%' AND wait_event_type = 'Lock'`;
       return ((await yours.rows(look))[0]?.["pid"] as number | undefined) ?? null;
     });
+    await before?.(pid);
     child.kill("SIGKILL");
     await once(child, "exit");
     return pid;
@@ -83,15 +84,17 @@ describe("a process that is killed in the middle of", () => {
     await yours.run();
     await yours.write({ "2_killed": "SET LOCAL lock_timeout = 0; ALTER TABLE teapots ADD COLUMN more int" });
     await whileLocked("LOCK TABLE yours.teapots", async (other) => {
-      const pid = await killedIn("ALTER TABLE");
-      const next = yours.run();
-      const told = `Process ${pid} of the database (addon-migrate, role `;
-      await eventually(() => expect(yours.said).toContainEqual(expect.stringContaining(told)));
+      let next: ReturnType<typeof yours.run>;
+      const pid = await killedIn("ALTER TABLE", async (holder) => {
+        next = yours.run();
+        const told = `Process ${holder} of the database (addon-migrate, role `;
+        await eventually(() => expect(yours.said).toContainEqual(expect.stringContaining(told)));
+      });
       await eventually(async () =>
         expect(await yours.rows(`SELECT 1 FROM pg_stat_activity WHERE pid = ${pid}`)).toEqual([]),
       );
       await other.query("COMMIT");
-      expect(await next).toMatchObject({ applied: ["yours/2_killed"] });
+      expect(await next!).toMatchObject({ applied: ["yours/2_killed"] });
     });
   });
 

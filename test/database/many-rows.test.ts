@@ -22,10 +22,10 @@ import { insertProvisions } from "../../src/resources/store.ts";
 import { reseal } from "../../src/vault/store.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { expectBoundedPlan } from "../../workshop/bench/plan.ts";
-import { administer } from "../support/database.ts";
+import { administer, forTests } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
-const opened = anOpenDatabase();
+const opened = anOpenDatabase({}, forTests);
 const MANY = 16_000;
 const run = <Row = unknown>(text: string) =>
   opened.database.query<Row>(positional(`test_${text.length}_${text.slice(0, 20)}`, text));

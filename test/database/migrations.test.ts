@@ -248,8 +248,8 @@ describe("a migration", () => {
   it("may take longer than the role's statements may", async () => {
     const { name } = (await one("SELECT quote_ident(current_database()) AS name"))!;
     for (const limit of ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"])
-      await client.query(`ALTER ROLE CURRENT_USER IN DATABASE ${String(name)} SET ${limit} = '100ms'`);
-    folder = await aFolderWith(`SELECT pg_sleep(0.3); ${COLUMN}`);
+      await client.query(`ALTER ROLE CURRENT_USER IN DATABASE ${String(name)} SET ${limit} = '2s'`);
+    folder = await aFolderWith(`SELECT pg_sleep(2.5); ${COLUMN}`);
     expect(await run()).toMatchObject(appliedOnce);
   });
 });

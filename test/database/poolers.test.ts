@@ -3,7 +3,7 @@ import { openDatabase } from "../../src/database/database.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { checkMigrations } from "../../src/database/migration-comparison.ts";
 import { positional } from "../../src/database/statement.ts";
-import { administer, aFreshDatabase } from "../support/database.ts";
+import { administer, aFreshDatabase, patient } from "../support/database.ts";
 import { kitJson } from "../support/kit.ts";
 import { pgBouncerPath, startPgBouncer } from "../support/pgbouncer.ts";
 import { opened } from "../support/world.ts";
@@ -49,7 +49,7 @@ it("docs/scale.md sets on a role behind a pooler exactly what our connections se
   it("everything works with a session for each connection", async () => {
     await behind({ ignore_startup_parameters: ignored, pool_mode: "session" }, async (url) => {
       expect(await migrate({ url })).toMatchObject({ applied: [] });
-      const db = openDatabase({ url, poolSize: 5 });
+      const db = openDatabase({ url: patient(url), poolSize: 5 });
       await checkMigrations(db);
       const count = positional("count", "SELECT count(*) AS count FROM resources WHERE plan = $1");
       const asked = Array.from({ length: 20 }, () => [

@@ -1,5 +1,5 @@
-import { symlinkSync } from "node:fs";
-import { chmod, cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { symlinkSync, writeFileSync } from "node:fs";
+import { chmod, cp, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -33,7 +33,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, maxRetries: 20, retryDelay: 500 });
 });
 
-const save = (text: string, file = YOURS) => writeFile(path.join(folder, file), text);
+/** At once: two moments apart, to empty a file and to write it are two changes. */
+const save = async (text: string, file = YOURS) => writeFileSync(path.join(folder, file), text);
 const changed = (from: string, to: string) => original.replace(from, to);
 const isUp = async () =>
   (await fetch(`http://127.0.0.1:${ports.PORT}/readyz`).catch(() => null))?.ok ?? false;
@@ -86,11 +87,16 @@ it.each([
   ["an error at its start", 'throw new Error("no tea");', /Error: no tea\n\n.*:\d+\n[^]*> +\d+ \|.*no tea/],
   [
     "a crash",
-    'setTimeout(() => { throw new Error("late") }, 3000);',
+    `void import("node:fs").then(({ existsSync: is }) => setInterval(() => { if (is("now")) throw new Error("late"); }, 100));`,
     /late \(src\/your-service\/index\.ts:[^]*Your service has ended \(exit code 1\)\./,
   ],
-])("%s of the service is shown and waited out", async (_, bug, shown) => {
-  const printed = await printedUntil(WAITS, () => save(changed("  return {\n", `  ${bug}\n  return {\n`)));
+])("%s of the service is shown and waited out", async (what, bug, shown) => {
+  const wrong = () => save(changed("  return {\n", `  ${bug}\n  return {\n`));
+  const printed = await printedUntil(WAITS, async () => {
+    if (what !== "a crash") return wrong();
+    await printedUntil(AGAIN, wrong);
+    await save("", "now");
+  });
   expect(printed).toMatch(shown);
   expect(await isUp()).toBe(false);
   await printedUntil(AGAIN, () => save(original));

@@ -9,6 +9,7 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
+import { freePort } from "../../packages/conformance/free-port.ts";
 
 interface Action {
   inputs: Record<string, { description: string; default: string }>;
@@ -87,7 +88,9 @@ withBash("the action", () => {
     ["does not answer", { url: "http://127.0.0.1:9", id: "x", password: "p" }, 1],
     ["is named by a wrong option", { command, options: "--no-such-option" }, 2],
     ["is not named at all", {}, 2],
-  ])("tells a service that %s from one that is unfit", async (_, inputs, exitCode) => {
+  ])("tells a service that %s from one that is unfit", async (_, given, exitCode) => {
+    const platformPort = `--platform-port ${await freePort()}`;
+    const inputs = "url" in given ? { ...given, options: platformPort } : given;
     const { code, outputs } = await runStep("check", inputs, { ADDON_ID: "of-the-job" });
     expect({ code, outputs }).toMatchObject({ code: exitCode, outputs: { verdict: "not_checked" } });
     const reports = ["junit", "html", "badge"].flatMap((report) => outputs[report] ?? []);

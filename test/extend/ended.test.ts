@@ -37,7 +37,7 @@ beforeEach(async () => {
     given.push(resource);
     if (given.length <= laterCalls) {
       vendor.next("deprovision", deprovision);
-      return Promise.resolve({ later: "The last day is not metered yet." });
+      return Promise.resolve({ later: "The last day is not metered yet.", againInSeconds: 3_600 });
     }
     return Promise.resolve();
   };

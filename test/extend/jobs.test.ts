@@ -54,7 +54,7 @@ const row = async (name: string) =>
 const planned = (name: string) =>
   eventually(async () => {
     const found = await row(name);
-    return found && found.isFree && found.dueAt.getTime() > Date.now();
+    return found !== undefined && found.isFree && found.dueAt.getTime() > Date.now();
   });
 const command = (words: string[]) => kit(operator.world.environment, words, "", PARTS);
 const json = async (words: string[]) => {
@@ -72,6 +72,8 @@ beforeAll(async () => {
   for (const { name } of vendor.jobs!) await planned(name);
 });
 beforeEach(async () => {
+  // It would run each minute, in the middle of a test.
+  await forged().yourJobWasLastPlannedFor("clean", new Date(Date.now() + HOUR_MS));
   for (const name of Object.keys(runs)) delete runs[name];
   for (const name of Object.keys(next)) delete next[name];
   await forged().nothingIsLeftOf("your_job_runs", "operator_actions");
@@ -192,15 +194,15 @@ describe("a release that changes the times of a job", () => {
 
   it("does not drop a time that has passed and is not done", async () => {
     next["bill"] = [() => Promise.reject(new Error("no bank"))];
-    const before = Date.now() - 14 * DAY_MS;
+    const before = Date.now() - 21 * DAY_MS;
     await forged().yourJobWasLastPlannedFor("bill", new Date(before));
     await eventually(async () => (await row("bill"))?.attempts === 1);
     await plannedBy("bill", { ...SUNDAYS, at: "30 4 * * 0" });
     await forged().yourJobIsDueIn(0, "bill");
     await planned("bill");
-    const times = of("bill").map((time) => time.getTime() - before);
+    const times = of("bill").map((time) => time.getTime());
     expect(times.length).toBeGreaterThanOrEqual(3);
-    expect(times[1]).toBeLessThan(7 * DAY_MS);
+    expect(times[1]! - times[0]!).toBeLessThan(DAY_MS);
     await plannedBy("bill", SUNDAYS);
   });
 });

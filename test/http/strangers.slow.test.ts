@@ -1,8 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { pathToFileURL } from "node:url";
 import { ALL } from "../support/forged.ts";
 import type { ServiceProcess } from "../support/process.ts";
 import { aProcessWorld, before } from "../support/process-world.ts";
+import { program } from "../support/program.ts";
 import { eventually, opened } from "../support/world.ts";
 
 // What one client without credentials can do to a process that no router hides: the real service, with real limits.
@@ -12,6 +14,8 @@ const sockets: Socket[] = [];
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
   await life.killAll();
+  // Else the next process would miss them.
+  await life.world.forged.nothingIsLeftOf("processes");
 });
 
 /** Clients that send these bytes, and read what is answered. */
@@ -84,6 +88,8 @@ onLinux.each([
 
 /** From a SIGUSR2 to the next one a process keeps every file descriptor that it can get. */
 const TAKES_DESCRIPTORS = `
+  // No grant is exchanged before it takes them.
+  Object.assign((await import(${JSON.stringify(pathToFileURL(program("src/pace.ts")).href)})).PACE, { exchangeAfterMs: 10_000 });
   import { closeSync, openSync } from "node:fs";
   const files = [];
   let taking;

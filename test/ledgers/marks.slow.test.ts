@@ -144,7 +144,7 @@ describe("an add-on that is gone at the platform", () => {
   });
 
   it("is one of many in a wave: one alarm, no resource given up", async () => {
-    await operator.world.restart({ parts: { pace: { ...QUICK, gatherMs: 5_000 } } });
+    await operator.world.restart({ parts: { pace: { ...QUICK, gatherMs: 15_000 } } });
     const uuids = await operator.world.installed(25);
     operator.control.fault("* /addons/*", NOT_FOUND, 10_000);
     await operator.world.forged.lookedAtHoursAgo(uuids);
@@ -163,6 +163,7 @@ describe("an add-on that is gone at the platform", () => {
           )
         )[0]!.n >= 10,
     );
+    await eventually(() => lines(`"alarm":"gone_at_platform"`).length > alarmed);
     expect(lines(`"alarm":"gone_at_platform"`)).toHaveLength(alarmed + 1);
     const states = await rows<{ state: string }>(
       `SELECT DISTINCT state FROM resources WHERE uuid = ANY($1)`,

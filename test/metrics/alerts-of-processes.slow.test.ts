@@ -206,7 +206,7 @@ async function startBoth(): Promise<void> {
 async function runsOfTheJob(failures: number): Promise<void> {
   await eventually(async () => {
     const [job] = await life.world.rows<{ attempts: number }>(`SELECT attempts FROM your_jobs`);
-    if (job!.attempts === failures) return true;
+    if (failures === 0 ? job!.attempts === 0 : job!.attempts >= failures) return true;
     await life.world.forged.idleJobsAreDue();
     return false;
   });

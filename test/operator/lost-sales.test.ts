@@ -6,7 +6,7 @@ import { aWorldOfAnOperator } from "./pages/operator.ts";
 
 // Provisions that had to be refused: kept until somebody has written to the customer.
 
-const PACE = { exchangeAfterMs: 50, requestMs: 200, lostAgainMs: 20, freshMs: 0, pauses: 0.1 };
+const PACE = { exchangeAfterMs: 50, requestMs: 1_000, lostAgainMs: 20, freshMs: 0, pauses: 0.1 };
 let isAway = false;
 const away = () => Promise.reject(Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }));
 const wrapDatabase = (database: Database): Database => ({
@@ -94,6 +94,8 @@ it("a service that is stopped stores what it holds", async () => {
   await operator.world.restart({
     parts: { pace: { ...PACE, lostAgainMs: 3_600_000 } },
   });
+  // The last try of a process that stops has two seconds, and loading is slow.
+  await operator.world.service.services.db.prisma();
   await fill("resources");
   const request = aProvisionRequest();
   expect(await operator.life.platform.provision(request)).toMatchObject({ status: 503 });

@@ -100,11 +100,13 @@ it("a wrong password of the platform shows until a call has the right one", asyn
   for (const plan of ["basic", "premium"])
     expect((await operator.control.install({ plan })).response.status).toBe(401);
   await firstIs("The platform's calls have a wrong password");
-  const { message, level, since } = (await doctor())("password");
-  expect([level, message]).toEqual([
-    "now",
-    expect.stringContaining("2 calls of the user teapots had a wrong password"),
-  ]);
+  // A beat between the two calls stored the first one alone.
+  const { level, since } = await eventually(async () => {
+    const found = (await doctor())("password");
+    expect(found.message).toContain("2 calls of the user teapots had a wrong password");
+    return found;
+  });
+  expect(level).toBe("now");
   expect(Date.now() - Date.parse(since!)).toBeLessThan(60_000);
   operator.control.partner({ addonPassword: operator.world.environment["ADDON_PASSWORD"]! });
   await operator.control.install({ plan: "basic" });

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Refusal } from "../../src/errors.ts";
 import type { Done, Outcome, VendorResource } from "../../src/resources/contract.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { eventually, opened } from "../support/world.ts";
@@ -111,11 +112,12 @@ describe("PUT /resources/:uuid", () => {
   });
 
   it("is accepted before the grant is exchanged, and sets the vars afterwards", async () => {
-    life.control.settings({ acceptDelayMs: 1_500 });
+    life.control.settings({ acceptDelayMs: 120_000 });
     const { addon } = await life.control.install();
     life.control.settings({ acceptDelayMs: 0 });
     expect((await life.control.changePlan(addon.id, "premium")).response.status).toBe(200);
     expect(await life.steps(addon.id)).toEqual(["announce"]);
+    life.control.advanceClock(121);
     await eventually(async () => {
       expect(await life.credential(addon.id)).toMatchObject({ state: "active" });
       expect(await life.steps(addon.id)).toEqual([]);
@@ -215,7 +217,14 @@ it.each<[string, () => unknown, string]>([
   const uuid = await life.settled("basic");
   const since = life.position();
   life.vendor.next("changePlan", async () => answer() as Outcome);
+  // A change that is made again, and done before its answer is stored, is answered 200.
+  const answered = aGate();
+  life.vendor.next("changePlan", async (...given) => {
+    await answered.opened;
+    return teapots.changePlan(...given);
+  });
   expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
+  answered.open();
   await life.nothingLeft(uuid);
   expect(saidOf(uuid)).toContain(said);
   expect(life.world.logged()).not.toContain(SECRET);

@@ -169,7 +169,14 @@ it.each([
 
 it("a provision whose function throws an object that has no text: 202, then retried under the same key, configured and reported", async () => {
   life.vendor.next("provision", () => Promise.reject(Object.create(null) as Error));
+  // A provision that is made again, and done before its answer is stored, is answered 200.
+  const answered = aGate();
+  life.vendor.next("provision", async (...given) => {
+    await answered.opened;
+    return teapots.provision(...given);
+  });
   const { addon, response } = await life.control.install();
+  answered.open();
   expect(response.status).toBe(202);
   expect(response.body).toEqual({ id: addon.id, message: expect.any(String) });
   await done(addon.id);

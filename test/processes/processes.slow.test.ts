@@ -198,7 +198,7 @@ it("a process that seals with a key which others lack raises an alarm, and is fo
 
 it("two builds are a warning after an hour, fewer processes than expected a fault", async () => {
   await operator.world.forged.processesStarted(2 * 3_600, { role: "web" });
-  await aRow(operator.world, { version: "0.9.0", started: 3_500 });
+  await aRow(operator.world, { version: "0.9.0", started: 3_500, beat: -3_600 });
   expect(await found("processes", { PROCESSES_EXPECTED: "2" })).toMatchObject({ ok: true, fix: null });
   await operator.world.forged.processesStarted(61 * 60, { version: "0.9.0" });
   const builds = said("2 builds run beside each other: ");

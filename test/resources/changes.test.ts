@@ -72,9 +72,8 @@ describe("an operator who sets or pushes config vars while a plan change sets ot
       await lockedResource(tx, uuid);
       both = Promise.all(vars.map((each) => setConfig(services(), uuid, [each])));
       // Both have changed the platform, and wait for the row.
-      await eventually(async () =>
-        expect(await life.world.rows(`SELECT 1 FROM pg_locks WHERE NOT granted`)).toHaveLength(2),
-      );
+      const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      await eventually(async () => expect(await life.world.rows(waiting)).toHaveLength(2));
     });
     await both;
     expect(await services().platformFor(uuid).config.get()).toEqual(expect.arrayContaining(vars));

@@ -11,7 +11,7 @@ import { databaseError, interleavings } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { teapots } from "../support/teapots/index.ts";
-import { eventually, opened, QUICK } from "../support/world.ts";
+import { eventually, opened, QUICK, UNHURRIED } from "../support/world.ts";
 
 // Everything that can happen to a resource while something else happens to it. A row of the table is an interleaving:
 // event A, with what the vendor's function makes of it; event B, at a moment of A; then the answers to both, the state
@@ -138,6 +138,11 @@ it.each(TABLE)("%s (%s), %s: %s", async (a, outcome, at, b, answers, end, calls)
     life.vendor.next("changePlan", async (...given) => {
       await answered.opened;
       return teapots.changePlan(...given);
+    });
+  if (a === "provision" && outcome === "fails")
+    life.vendor.next("provision", async (...given) => {
+      await answered.opened;
+      return teapots.provision(...given);
     });
 
   const first = await EVENTS[a](uuid);
@@ -277,6 +282,7 @@ it("of two plan changes by two processes, the one that is answered last is the p
   expect(await status(life.platform.provision(request))).toBe(200);
   const other = await openContext(teapotConfig(life.world.environment), {
     ...teapotParts,
+    pace: UNHURRIED,
     logTo: { write: () => undefined },
   });
   moments.set("unheard settle_steps", async () =>

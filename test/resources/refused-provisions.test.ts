@@ -11,7 +11,7 @@ import { eventually, opened } from "../support/world.ts";
 // unless a test says so.
 
 const PACE = {
-  ...{ exchangeAfterMs: 50, requestMs: 200, vendorMs: 1_500, lostAgainMs: 20 },
+  ...{ exchangeAfterMs: 50, requestMs: 8_000, lostAgainMs: 20 },
   ...{ freshMs: 0, pauses: 0.1, refusalMs: 0 },
 };
 const { moments, parts } = interleavings();
@@ -59,12 +59,20 @@ const minutesUntil = (time: string | null) => (Date.parse(time!) - Date.now()) /
 
 type Request = ReturnType<typeof aProvisionRequest>;
 type Headers = Record<string, string>;
+/** A request that is to be refused waits for less. */
+async function impatient<T>(work: () => Promise<T>): Promise<T> {
+  const { pace } = world().service.services;
+  const { requestMs, vendorMs } = pace;
+  Object.assign(pace, { requestMs: 200, vendorMs: 1_500 });
+  return work().finally(() => Object.assign(pace, { requestMs, vendorMs }));
+}
+
 /** A provision that is answered 503: once this statement was committed, or at once, the database cannot be reached. */
 async function refused(after: string | null, request: Request = aProvisionRequest(), headers: Headers = {}) {
   const before = (await sales(request.uuid)).length;
   if (after === null) isAway = true;
   else loss = { after, uuid: request.uuid };
-  const { status } = await life().platform.provision(request, { headers });
+  const { status } = await impatient(() => life().platform.provision(request, { headers }));
   isAway = false;
   expect(status).toBe(503);
   await eventually(async () => (await sales(request.uuid)).length === before + 1);
@@ -195,16 +203,18 @@ it.each<[string, () => Promise<Request>, string]>([
       const request = aProvisionRequest();
       const gone = new AbortController();
       loss = { after: "answer_provisions", uuid: request.uuid, happens: () => gone.abort() };
-      const sent = fetch(`${operator.url()}/resources`, {
-        method: "POST",
-        headers: { authorization: authorization(), "content-type": "application/json" },
-        body: JSON.stringify(request),
-        signal: gone.signal,
+      await impatient(async () => {
+        const sent = fetch(`${operator.url()}/resources`, {
+          method: "POST",
+          headers: { authorization: authorization(), "content-type": "application/json" },
+          body: JSON.stringify(request),
+          signal: gone.signal,
+        });
+        await expect(sent).rejects.toThrow();
+        await eventually(() => world().lines("provision_lost", request.uuid).length === 1);
       });
-      await expect(sent).rejects.toThrow();
-      await eventually(() => world().lines("provision_lost", request.uuid).length === 1);
       isAway = false;
-      await eventually(() => saleOf(request.uuid));
+      await eventually(async () => (await saleOf(request.uuid)) ?? null);
       return request;
     },
     "made_here",
@@ -244,7 +254,7 @@ it("is not taken down while a restore holds, and is once the hold has ended", as
 });
 
 it("a call for its grant that is under way is awaited", async () => {
-  operator.control.fault("POST /oauth/token", { delayMs: 6_000 }, 1);
+  operator.control.fault("POST /oauth/token", { delayMs: 15_000 }, 1);
   const { uuid } = await made();
   await life().becomes(uuid, { isLeased: true });
   await anHourPasses();

@@ -8,7 +8,7 @@ import { type Form, signed } from "../people/customers.ts";
 import { aWorldOfPeople } from "../people/people.ts";
 import { basic } from "../support/partner-calls.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
-import { opened } from "../support/world.ts";
+import { opened, UNHURRIED } from "../support/world.ts";
 
 // The procedures of docs/rotate.md. The client secret and the encryption key have tests of their own, which it names.
 
@@ -61,7 +61,11 @@ it("the add-on's password is rotated without refusing a provision: in the servic
   async function startOther(): Promise<void> {
     await other?.stop();
     const logTo = { write: () => undefined };
-    other = await runWeb(teapotConfig({ ...world.environment, ...settings }), { ...teapotParts, logTo });
+    other = await runWeb(teapotConfig({ ...world.environment, ...settings }), {
+      ...teapotParts,
+      pace: UNHURRIED,
+      logTo,
+    });
     await other.ready;
   }
 

@@ -3,9 +3,12 @@ import { aFreshDatabase } from "./database.ts";
 
 /**
  * A fresh database that is open while the tests of this file or `describe` run. Call it where hooks are declared, and
- * read the result only in tests. `change` overrides settings.
+ * read the result only in tests. `change` overrides settings; `limited` gives its address other limits than the service's.
  */
-export function anOpenDatabase(change: Partial<DatabaseSettings> = {}): {
+export function anOpenDatabase(
+  change: Partial<DatabaseSettings> = {},
+  limited: (url: string) => string = (url) => url,
+): {
   readonly database: Database;
   readonly settings: DatabaseSettings;
 } {
@@ -14,7 +17,7 @@ export function anOpenDatabase(change: Partial<DatabaseSettings> = {}): {
   beforeAll(async () => {
     const fresh = await aFreshDatabase();
     remove = fresh.close;
-    opened.settings = { ...fresh.settings, ...change };
+    opened.settings = { ...fresh.settings, url: limited(fresh.settings.url), ...change };
     opened.database = openDatabase(opened.settings);
   });
   afterAll(async () => {

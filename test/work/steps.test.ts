@@ -20,6 +20,7 @@ import { claimSteps, holdStep, nextStepInSeconds, putOffStep } from "../../src/w
 import { FIRST_LEASE } from "../../src/work/step.ts";
 import { createWorkerPool } from "../../src/work/worker-pool.ts";
 import { aGate, type Vendor } from "../support/a-vendor.ts";
+import { forTests } from "../support/database.ts";
 import { forged } from "../support/forged.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
@@ -291,7 +292,7 @@ it("a claim that fails leaves its places to the next", async () => {
 });
 
 describe("steps of a database alone, whose service would claim them too", () => {
-  const alone = anOpenDatabase();
+  const alone = anOpenDatabase({}, forTests);
   let vault: Vault;
   let uuid: string;
   beforeAll(async () => {

@@ -68,7 +68,8 @@ it("checks a service from its archive alone, with its rules' sources", async () 
 });
 
 it("ends with the exit codes of the checker", async () => {
-  const nobody = await command("--url", "http://127.0.0.1:9", "--id", "x", "--password", "p");
+  const words = ["--id", "x", "--password", "p", "--platform-port", String(await freePort())];
+  const nobody = await command("--url", "http://127.0.0.1:9", ...words);
   expect(nobody).toMatchObject({ code: 1, stdout: "" });
   expect(await command("--no-such-option")).toMatchObject({ code: 2, stdout: "" });
 });

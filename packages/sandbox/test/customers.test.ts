@@ -430,7 +430,7 @@ describe("what a customer is refused", () => {
     ["a success that is none", { status: 201, body: {} }, 503, /answered 201, which is no success here/],
     ["silence", { hang: true }, 503, /^The service of widgets did not answer\. Try again later\.$/],
   ])("by the service: %s", async (_what, { hang, ...answer }: Row, status, message) => {
-    world.waitsForService(50);
+    if (hang) world.waitsForService(50);
     const action = (hang ? { hang: "before" } : answer) as object;
     for (const [match, call] of [
       [
@@ -448,6 +448,7 @@ describe("what a customer is refused", () => {
         body: { message: expect.stringMatching(message as RegExp) },
       });
     }
+    world.waitsForService(20_000);
     // Nothing is left of what was refused.
     const { body } = await send({ path: "/apps/shop/addons" });
     expect(body).toMatchObject([{ name: "first", plan: { name: "widgets:basic" } }]);

@@ -27,7 +27,6 @@ async function send(method: string, path: string, body: string, headers: Record<
       ...headers,
     },
     body,
-    signal: AbortSignal.timeout(5000),
   });
   return { status: response.status, body: (await response.json()) as { id: string; message: string } };
 }

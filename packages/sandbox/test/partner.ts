@@ -22,7 +22,8 @@ export interface PartnerAnswer {
 export async function aPartner(port = 0) {
   const requests: PartnerRequest[] = [];
   let answer: (request: PartnerRequest) => PartnerAnswer | Promise<PartnerAnswer> = success;
-  const server = createServer((req, res) => {
+  // Nothing is called on a connection that is about to be closed.
+  const server = createServer({ keepAliveTimeout: 75_000 }, (req, res) => {
     let body = "";
     req.on("data", (chunk: Buffer) => (body += chunk.toString()));
     req.on("end", () => {

@@ -55,6 +55,7 @@ it("all systems are green and no incident is open at first", async () => {
 
 describe("an incident", () => {
   it("has every documented member, with its updates newest first", async () => {
+    stopTime();
     const { status, body } = await control("POST", "/incidents", {
       title: "Slow builds",
       contents: "Builds wait longer than usual.",
@@ -217,6 +218,7 @@ describe("CORS of the status feed", () => {
 });
 
 it("the feed is updated only at the interval of its setting", async () => {
+  stopTime();
   world.control.settings({ statusRefreshSeconds: 30 });
   const { id } = world.control.openIncident({ title: "Down" });
   expect(await current()).toMatchObject({ incidents: [] });

@@ -3,7 +3,7 @@ import { aWorld, opened } from "../../support/world.ts";
 
 // A database that answers, and takes too long for it. The limit is short here: it is 3 s.
 
-const LIMIT = "statement_timeout=100";
+const LIMIT = "statement_timeout=1000";
 const world = opened(() => aWorld({ environment: { WEB_JOBS: "off" } }));
 
 // PostgreSQL may skip the nap where there is no row.
@@ -47,9 +47,7 @@ describe.each([
     await slow(table, 2);
     const { code, stdout, stderr } = await kit(environment(), [command]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toMatch(
-      new RegExp(`^✗ The database is slow: ${statement} took longer than 0\\.[1-9] s\\.`),
-    );
+    expect(stderr).toMatch(new RegExp(`^✗ The database is slow: ${statement} took longer than [\\d.]+ s\\.`));
     const after = await kitJson(environment(), [command]);
     expect(after).toMatchObject({ code: 0 });
   });

@@ -1,6 +1,4 @@
 import { randomBytes } from "node:crypto";
-import type { PrismaClient } from "../../../src/database/client/client.ts";
-import type { Database } from "../../../src/database/database.ts";
 import { BY_PASSWORD, findAction } from "../../../src/operator/audit.ts";
 import { createActionRunner } from "../../../src/operator/pages/actions.tsx";
 import { purposeOf } from "../../../src/operator/pages/frame.tsx";
@@ -8,6 +6,7 @@ import { tokenFor } from "../../../src/pages/forms.ts";
 import type { TokenEndpoint } from "../../../src/platform/oauth.ts";
 import { buildText } from "../../../src/version.ts";
 import { aGate } from "../../support/a-vendor.ts";
+import { interleavings, lost } from "../../support/interleavings.ts";
 import { eventually, opened } from "../../support/world.ts";
 import { aWorldOfAnOperator, hiddenIn } from "./operator.ts";
 
@@ -167,33 +166,9 @@ describe("a form of /operator", () => {
     expect((await operator.audit()).map(({ action }) => action)).toEqual(["refresh"]);
     await operator.post(path(), fields);
     expect(await operator.audit()).toHaveLength(1);
-    expect(await generation()).toBe(before + 1);
+    await eventually(async () => expect(await generation()).toBe(before + 1));
   });
 });
-
-/** A database that loses a connection once: before it executes the statement of this name, or after. */
-function losingTheConnection(at: "before" | "after", method: "createMany" | "updateMany"): Database {
-  const { db } = operator.world;
-  let isLost = false;
-  return {
-    ...db,
-    async prisma() {
-      const { operatorAction } = await db.prisma();
-      const original = operatorAction[method].bind(operatorAction) as (given: unknown) => Promise<unknown>;
-      const losing = async (given: unknown) => {
-        const isHere = !isLost;
-        isLost = true;
-        const stored = isHere && at === "before" ? null : await original(given);
-        if (isHere) throw new Error("Connection terminated unexpectedly");
-        return stored;
-      };
-      const actions = new Proxy(operatorAction, {
-        get: (target, name) => (name === method ? losing : Reflect.get(target, name)) as unknown,
-      });
-      return { operatorAction: actions } as unknown as PrismaClient;
-    },
-  };
-}
 
 describe("an action of the operator", () => {
   it("has a confirmation page, and does nothing before its button is pressed", async () => {
@@ -259,21 +234,28 @@ describe("an action of the operator", () => {
   });
 
   it.each([
-    ["after", "createMany"],
-    ["before", "updateMany"],
-  ] as const)(
-    "is carried out once and its end is recorded although the connection was lost %s %s",
-    async (at, name) => {
+    ["after it was written, and not acknowledged", "unheard find_action_of_form", async () => undefined],
+    ["before its end was written", "before end_action", lost],
+    ["after its end was written, and not acknowledged", "unheard end_action", async () => undefined],
+  ])(
+    "is carried out once and its end is recorded although the connection was lost %s",
+    async (_, at, happens) => {
       const { log } = operator.world.service.services;
-      const runner = createActionRunner({ db: losingTheConnection(at, name), scrub: (text) => text, log });
+      const { moments, parts } = interleavings();
+      moments.set(at, happens);
+      const runner = createActionRunner({
+        db: parts.wrapDatabase(operator.world.db),
+        scrub: (text) => text,
+        log,
+      });
       let times = 0;
       const work = async () => ({ isDone: true, message: `${(times += 1)} done.` });
-      const asked = { action: "refresh", uuid: null, operator: BY_PASSWORD, form: name, requestId: name };
+      const asked = { action: "refresh", uuid: null, operator: BY_PASSWORD, form: at, requestId: at };
       const { id } = await runner.begin(asked, work);
-      for (const requestId of ["the second press", name])
+      for (const requestId of ["the second press", at])
         expect(await runner.begin({ ...asked, requestId }, work)).toMatchObject({ id });
       await runner.stop();
-      expect(times).toBe(1);
+      expect([times, moments.size]).toEqual([1, 0]);
       expect(await findAction(operator.world.db, id)).toMatchObject({ state: "done", message: "1 done." });
     },
   );
