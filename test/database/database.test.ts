@@ -84,6 +84,20 @@ describe("a statement", () => {
     },
   );
 
+  it("that reads whole tables may be in a transaction whose commit takes as long", async () => {
+    await run(`CREATE TABLE naps (id int)`);
+    await run(`CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN PERFORM pg_sleep(1.5); RETURN NULL; END $$`);
+    await run(`CREATE CONSTRAINT TRIGGER nap AFTER INSERT ON naps DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW EXECUTE FUNCTION nap()`);
+    const nap = positional("nap", `INSERT INTO naps VALUES (1) RETURNING id`);
+    for (const limit of ["statement_timeout=1000", "query_timeout=1000"])
+      await withDatabase(withQuery(limit), async (db) =>
+        expect(await db.planned((tx) => tx.query(nap))).toEqual([{ id: 1 }]),
+      );
+    expect(await run(`SELECT id FROM naps`)).toHaveLength(2);
+  });
+
   it("fails without harm to its connection, however many fail", async () => {
     const mistakes = Array.from({ length: 20 }, (_, i) =>
       i % 2 ? run(`SELECT 1 / $1::int`, [0]) : opened.database.transaction((tx) => tx.query(insert, [null])),

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { stateOfWork } from "../../src/metrics/store.ts";
 import type { DoctorReport } from "../../src/operator/doctor/doctor.ts";
+import { failStranded } from "../../src/resources/end-store.ts";
 import { aRow } from "../processes/rows.ts";
 import { kit, kitJson } from "../support/kit.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
@@ -242,6 +243,21 @@ describe("during the hold", () => {
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioning" });
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
     await life.world.forged.resourceIs(uuid, "failed");
+  });
+
+  it("a put-off provision is not failed before a process has noticed that a dump was loaded", async () => {
+    const uuid = await life.settled();
+    const { vault, log } = life.world.service.services;
+    await life.world.service.stop();
+    await life.world.forged.provisionIsUnfinished(uuid, 202);
+    await life.world.forged.grantWasLost(uuid);
+    await life.world.forged.isLoadedFromADump();
+    await failStranded({ db: life.world.db, vault, log });
+    expect(await life.resource(uuid)).toMatchObject({ state: "provisioning" });
+    await life.world.forged.wasNeverRestored();
+    await failStranded({ db: life.world.db, vault, log });
+    expect(await life.resource(uuid)).toMatchObject({ state: "failed" });
+    await life.world.restart();
   });
 
   it.each([
