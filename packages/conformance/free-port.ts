@@ -23,7 +23,8 @@ export async function freePort(): Promise<number> {
 function isMarked(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const mark = createSocket("udp4").unref();
-    mark.once("error", () => mark.close(() => resolve(false)));
+    // Where no mark can be made at all, the port is taken without one.
+    mark.once("error", ({ code }: NodeJS.ErrnoException) => mark.close(() => resolve(code !== "EADDRINUSE")));
     mark.bind({ port, address: "127.0.0.1", exclusive: true }, () => resolve(true));
   });
 }
