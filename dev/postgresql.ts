@@ -4,13 +4,12 @@ import { once } from "node:events";
 import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync } from "node:fs";
 import { readFileSync, realpathSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
-import { freePort } from "../packages/conformance/free-port.ts";
+import { freePort, isFree } from "../packages/conformance/free-port.ts";
 import { Misconfigured } from "../src/errors.ts";
 
 // A real PostgreSQL for development, tests and benchmarks, where no address of one is given. Its programs come with the
@@ -195,13 +194,6 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer().listen(port, "127.0.0.1");
-  const isListening = await once(server, "listening").then(Boolean, () => false);
-  if (isListening) await promisify(server.close.bind(server))();
-  return isListening;
 }
 
 interface User {

@@ -12,15 +12,15 @@ const TRIES = 100;
  * assigned again before then, for example to a connection of this process. No other call of this function, in any process,
  * returns the port while this process runs: its UDP number is taken as a mark.
  */
-export async function freePort(): Promise<number> {
+export async function freePort(first = FIRST, last = LAST): Promise<number> {
   for (let tries = 0; tries < TRIES; tries++) {
-    const port = randomInt(FIRST, LAST);
-    if ((await isMarked(port)) && (await isFree(port))) return port;
+    const port = randomInt(first, last);
+    if ((await canMark(port)) && (await isFree(port))) return port;
   }
-  throw new Error(`No free port was found between ${FIRST} and ${LAST}.`);
+  throw new Error(`No free port was found between ${first} and ${last}.`);
 }
 
-function isMarked(port: number): Promise<boolean> {
+function canMark(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const mark = createSocket("udp4").unref();
     // Where no mark can be made at all, the port is taken without one.
@@ -29,7 +29,8 @@ function isMarked(port: number): Promise<boolean> {
   });
 }
 
-function isFree(port: number): Promise<boolean> {
+/** Whether nobody listens on this port of this machine. */
+export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once("error", () => resolve(false));

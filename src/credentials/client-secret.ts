@@ -90,7 +90,7 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
     return due;
   }
 
-  function hasChanged(): void {
+  function noteChange(): void {
     seen = null;
     changes += 1;
   }
@@ -102,7 +102,7 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
       () => rejectSecret(db, version, isPresumed),
       AROUND_CALL,
     );
-    hasChanged();
+    noteChange();
     // Reported once by each process even if the rejection is stored already: a command on a terminal may have stored it, or
     // an attempt of this process whose acknowledgement was lost.
     if (!isCurrent || (!isNews && reported === version)) return;
@@ -118,7 +118,7 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
     succeededAtMs = performance.now();
     if (seen && !seen.isRejected) return;
     const turned = await retryWhileUnreachable(() => acceptSecret(db, version), AROUND_CALL);
-    hasChanged();
+    noteChange();
     if (turned) log.info({ version }, "The platform accepts the client secret again");
   }
 
@@ -197,10 +197,9 @@ export function createClientSecrets({ db, vault, scrubber, log, wake }: Needs) {
     async set(value: Secret): Promise<{ version: number; due: number }> {
       scrubber.hide(value);
       const version = (await addSecret(db, seal(value), () => false))!;
-      hasChanged();
-      // Before they are made due: a service may refresh some of them at once.
-      const { stale: due } = await countStale(db, version);
-      await spread();
+      noteChange();
+      // Counted meanwhile: a service refreshes some of them at once.
+      const [{ stale: due }] = await Promise.all([countStale(db, version), spread()]);
       return { version, due };
     },
 

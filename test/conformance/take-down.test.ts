@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { withoutWaits } from "../../packages/conformance/test/command.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 
@@ -29,11 +30,7 @@ function conformance(foreign: string) {
   );
   child.stdin.end();
   const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]).then(
-    // A busy machine may take longer than the five seconds after which a run says what it waits for.
-    ([stdout, stderr]) => ({
-      ...{ code: child.exitCode, stdout },
-      stderr: stderr.replace(/^Waiting for .*\n/gm, ""),
-    }),
+    ([stdout, stderr]) => ({ code: child.exitCode, stdout, stderr: withoutWaits(stderr) }),
   );
   /** The uuids that the service created, or removed. */
   async function booked(what: "made" | "gone") {

@@ -1,8 +1,11 @@
-import type { TokenEndpoint } from "../../src/platform/oauth.ts";
+import { createClientSecrets } from "../../src/credentials/client-secret.ts";
+import type { ClaimedCredential } from "../../src/credentials/queue.ts";
+import type { TokenAnswer, TokenEndpoint } from "../../src/platform/oauth.ts";
 import { runWorker } from "../../src/process/run-worker.ts";
 import type { RunningService } from "../../src/process/start-up.ts";
 import { Secret } from "../../src/secret.ts";
 import { aGate } from "../support/a-vendor.ts";
+import { interleavings } from "../support/interleavings.ts";
 import { aLifecycle } from "../support/lifecycle.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { eventually, opened } from "../support/world.ts";
@@ -132,6 +135,40 @@ describe("reset of the client secret", () => {
     expect(life.world.logged().slice(since).split(`"alarm":"client_secret_rejected"`)).toHaveLength(2);
     await setSecret(secret);
     await life.expectAlive([uuid]);
+  });
+
+  /** Secrets of another process, at whose moments something happens. */
+  const ofAnother = () => {
+    const { moments, parts } = interleavings();
+    const { db, ...services } = life.world.service.services;
+    return { moments, secrets: createClientSecrets({ ...services, db: parts.wrapDatabase(db) }) };
+  };
+
+  it("counts the tokens that it makes due, also those that a service refreshes at once", async () => {
+    const uuids = await life.world.installed(3);
+    await allAreRefreshed();
+    const all = (await life.world.rows(`SELECT 1 FROM credentials WHERE state = 'active'`)).length;
+    const { moments, secrets } = ofAnother();
+    const { secret } = life.control.resetClientSecret();
+    moments.set("after make_older_tokens_due", () =>
+      eventually(async () => {
+        const last = `secret_version = (SELECT max(version) FROM client_secrets)`;
+        expect(await count(uuids, last)).toBe(3);
+      }),
+    );
+    expect(await secrets.set(new Secret(secret))).toMatchObject({ due: all });
+    expect(moments.size).toBe(0);
+  });
+
+  it("is read again if its process stored a rejection while it was read", async () => {
+    const { moments, secrets } = ofAnother();
+    const given = await life.world.service.services.credentials.secrets.current();
+    const answer = { outcome: "client_rejected" } as TokenAnswer;
+    moments.set("after read_client_secret", () => secrets.judge({} as ClaimedCredential, given, answer));
+    expect(await secrets.current()).toMatchObject({ isRejected: false });
+    expect(await secrets.current()).toMatchObject({ isRejected: true });
+    await secrets.accepted(given);
+    expect(await secrets.current()).toMatchObject({ isRejected: false });
   });
 
   it("reaches processes that have the old secret in their environment once a process starts with the new one", async () => {

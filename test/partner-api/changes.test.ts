@@ -219,10 +219,7 @@ it.each<[string, () => unknown, string]>([
   life.vendor.next("changePlan", async () => answer() as Outcome);
   // A change that is made again, and done before its answer is stored, is answered 200.
   const answered = aGate();
-  life.vendor.next("changePlan", async (...given) => {
-    await answered.opened;
-    return teapots.changePlan(...given);
-  });
+  life.vendor.nextAfter("changePlan", answered.opened);
   expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
   answered.open();
   await life.nothingLeft(uuid);

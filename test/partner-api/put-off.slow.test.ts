@@ -140,10 +140,7 @@ it.each([
   "a provision that is given up %s while finish still runs waits with deprovision until that must have noticed",
   async (_when, giveUp, next, state, told) => {
     const gate = aGate();
-    life.vendor.next("finish", async (...given) => {
-      await gate.opened;
-      return teapots.finish(...given);
-    });
+    life.vendor.nextAfter("finish", gate.opened);
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
     // Whether its app was found by then or not, only the running step is left.
@@ -171,10 +168,7 @@ it("a provision whose function throws an object that has no text: 202, then retr
   life.vendor.next("provision", () => Promise.reject(Object.create(null) as Error));
   // A provision that is made again, and done before its answer is stored, is answered 200.
   const answered = aGate();
-  life.vendor.next("provision", async (...given) => {
-    await answered.opened;
-    return teapots.provision(...given);
-  });
+  life.vendor.nextAfter("provision", answered.opened);
   const { addon, response } = await life.control.install();
   answered.open();
   expect(response.status).toBe(202);

@@ -47,10 +47,7 @@ it("a part that cannot be stopped keeps no other from it: what was sent is store
 it("a stop waits for a vendor's function that outlasts its answer, after the last request", async () => {
   await life.world.restart({ parts: { pace: { ...QUICK, vendorMs: 300 } } });
   const gate = aGate();
-  life.vendor.next("provision", async (resource) => {
-    await gate.opened;
-    return teapots.provision(resource);
-  });
+  life.vendor.nextAfter("provision", gate.opened);
   const request = aProvisionRequest();
   const answer = life.platform.provision(request);
   await eventually(() => life.vendor.callsOf(request.uuid, "provision").length === 1);

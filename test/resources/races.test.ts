@@ -134,16 +134,8 @@ it.each(TABLE)("%s (%s), %s: %s", async (a, outcome, at, b, answers, end, calls)
   tell(a, outcome);
   // A change that is made again, and done before its answer is stored, is answered 200.
   const answered = aGate();
-  if (a === "premium" && outcome === "fails")
-    life.vendor.next("changePlan", async (...given) => {
-      await answered.opened;
-      return teapots.changePlan(...given);
-    });
-  if (a === "provision" && outcome === "fails")
-    life.vendor.next("provision", async (...given) => {
-      await answered.opened;
-      return teapots.provision(...given);
-    });
+  if (a === "premium" && outcome === "fails") life.vendor.nextAfter("changePlan", answered.opened);
+  if (a === "provision" && outcome === "fails") life.vendor.nextAfter("provision", answered.opened);
 
   const first = await EVENTS[a](uuid);
   answered.open();

@@ -16,6 +16,8 @@ export interface Vendor extends YourService {
   callsOf(uuid: string, what: What): VendorCall[];
   /** What the next call of a function does instead of the sample's code. Several are used in order. */
   next<Name extends What>(what: Name, instead: YourService[Name]): void;
+  /** The next call of a function waits for this, and then runs the sample's code. */
+  nextAfter(what: What, happened: Promise<unknown>): void;
   /** Drops replacements that were not used. */
   asUsual(): void;
 }
@@ -38,6 +40,12 @@ export function aVendor(): Vendor {
     calls,
     callsOf: (uuid, what) => calls.filter((call) => call.uuid === uuid && call.what === what),
     next: (what, work) => void instead.push({ what, work }),
+    nextAfter: (what, happened) =>
+      void instead.push({
+        what,
+        work: (...given) =>
+          happened.then(() => (teapots[what] as (...given: never[]) => Promise<unknown>)(...given)),
+      }),
     asUsual: () => void (instead.length = 0),
     provision: recorded("provision"),
     changePlan: recorded("changePlan"),

@@ -12,6 +12,10 @@ export interface Ended {
   stderr: string;
 }
 
+/** Without what a run says while it waits, from five seconds on: a busy machine may take as long. */
+export const withoutWaits = (stderr: string): string =>
+  stderr.replace(/^Waiting for .*, for (?:[5-9]|\d{2,}) s now\.\n/gm, "");
+
 /** Runs the command in a folder, with nothing of this process's environment. */
 export const conformance = (folder: string, ...words: string[]): Promise<Ended> =>
   running(folder, ...words).ended;

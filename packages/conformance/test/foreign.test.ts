@@ -10,7 +10,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { freePort } from "../free-port.ts";
-import { conformance as inFolder } from "./command.ts";
+import { conformance as inFolder, withoutWaits } from "./command.ts";
 
 const at = (place: string) => fileURLToPath(new URL(place, import.meta.url));
 const SERVICE = `exec ${process.execPath} ${at("foreign-service.mjs")}`;
@@ -20,10 +20,9 @@ let folder: string;
 beforeAll(async () => void (folder = await mkdtemp(path.join(tmpdir(), "conformance-"))));
 afterAll(() => rm(folder, { recursive: true }));
 
-/** A busy machine may take longer than the five seconds after which a run says what it waits for. */
 async function conformance(...words: string[]) {
   const { stderr, ...ended } = await inFolder(folder, "--grace", "1", ...words);
-  return { ...ended, stderr: stderr.replace(/^Waiting for .*\n/gm, "") };
+  return { ...ended, stderr: withoutWaits(stderr) };
 }
 
 const judged = (...words: string[]) =>

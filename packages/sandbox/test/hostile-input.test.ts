@@ -18,6 +18,7 @@ const deep = "[".repeat(100_000) + "]".repeat(100_000);
 const large = "x".repeat(3 * 1024 * 1024);
 
 async function send(method: string, path: string, body: string, headers: Record<string, string> = {}) {
+  const before = process.cpuUsage();
   const response = await fetch(world.sandbox.url + path, {
     method,
     headers: {
@@ -28,7 +29,13 @@ async function send(method: string, path: string, body: string, headers: Record<
     },
     body,
   });
-  return { status: response.status, body: (await response.json()) as { id: string; message: string } };
+  const answer = {
+    status: response.status,
+    body: (await response.json()) as { id: string; message: string },
+  };
+  // At once, whatever else the machine does.
+  expect(process.cpuUsage(before).user).toBeLessThan(5_000_000);
+  return answer;
 }
 
 it.each([
